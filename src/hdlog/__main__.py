@@ -1,0 +1,3 @@
+from hdlog.cli import main
+
+main()

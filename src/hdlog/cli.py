@@ -1,0 +1,88 @@
+"""The command line: reads arguments, calls one function, prints what it returns."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import hdlog
+from hdlog.errors import HdlogError, ProgramError
+from hdlog.report.check import as_table, describe
+from hdlog.text import Dialect, Reading, examine_file
+
+app = typer.Typer(
+    help=hdlog.__doc__,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+WARNINGS_SHOWN = 3
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"hdlog {hdlog.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Rule files: .dlog (RDFox Datalog) or .dl (Soufflé).")],
+    dialect: Annotated[
+        Dialect | None, typer.Option(help="The dialect of all files, whatever their ending.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object per file.")] = False,
+    warnings: Annotated[
+        bool, typer.Option("--warnings", help="Show every warning, not just the first of each kind.")
+    ] = False,
+) -> None:
+    """Read rule files, say what is wrong with them and what they look like."""
+    readings = [(str(path), examine_file(path, dialect)) for path in files]
+    descriptions = [describe(name, reading) for name, reading in readings]
+    if json_:
+        for description in descriptions:
+            print(json.dumps(description, ensure_ascii=False))
+    else:
+        for _, reading in readings:
+            for line in problem_lines(reading, warnings):
+                print(line, file=sys.stderr)
+        Console(soft_wrap=True).print(as_table(descriptions), highlight=False)
+    if any(reading.errors for _, reading in readings):
+        raise typer.Exit(ProgramError.exit_code)
+
+
+def problem_lines(reading: Reading, every_warning: bool) -> list[str]:
+    """All errors; of the warnings, unless every one is asked for, a few of each kind."""
+    seen: Counter[str] = Counter()
+    lines = []
+    for problem in reading.problems:
+        seen[problem.kind] += 1
+        if every_warning or problem.severity == "error" or seen[problem.kind] <= WARNINGS_SHOWN:
+            lines.append(str(problem))
+    kinds = {p.kind for p in reading.problems if p.severity == "warning"}
+    hidden = sum(max(0, seen[kind] - WARNINGS_SHOWN) for kind in kinds)
+    if hidden and not every_warning:
+        lines.append(f"... and {hidden} more warnings; --warnings shows all")
+    return lines
+
+
+def main() -> None:
+    """Run the command; an error a user can cause is a message and an exit code, not a traceback."""
+    try:
+        app()
+    except HdlogError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

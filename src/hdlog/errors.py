@@ -1,0 +1,139 @@
+"""Every error a user can cause: what happened, where, what to do, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from typing import ClassVar, Literal
+
+
+class HdlogError(Exception):
+    """Root of the errors the command line turns into a message and an exit code."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(HdlogError):
+    """The call itself cannot be carried out: a missing file, an unknown dialect."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A text and its name; `origins` tells where each line of a preprocessed text came from."""
+
+    name: str
+    text: str = field(repr=False)
+    origins: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def origin(self, number: int) -> tuple[str, int]:
+        """File and line a reader knows line `number` of this text by."""
+        return self.origins[number - 1] if 0 < number <= len(self.origins) else (self.name, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one line of a source; columns count from 1, `end` is exclusive."""
+
+    source: Source
+    line: int
+    column: int
+    end: int
+
+    def __str__(self) -> str:
+        name, line = self.source.origin(self.line)
+        return f"{name}:{line}:{self.column}"
+
+    @property
+    def text(self) -> str:
+        return self.source.line(self.line)[self.column - 1 : self.end - 1]
+
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a program, in words a person can act on."""
+
+    kind: str
+    message: str
+    span: Span | None = None
+    hint: str = ""
+    severity: Severity = "error"
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        place = f"{self.span}: " if self.span else ""
+        label = "warning: " if self.severity == "warning" else ""
+        lines = [f"{place}{label}{self.message}"]
+        if self.span:
+            lines += excerpt(self.span)
+        lines += [f"  note: {note}" for note in self.notes]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, object]:
+        file, line = self.span.source.origin(self.span.line) if self.span else ("", 0)
+        return {
+            "kind": self.kind,
+            "severity": self.severity,
+            "message": self.message,
+            "file": file,
+            "line": line,
+            "column": self.span.column if self.span else 0,
+            "hint": self.hint,
+            "notes": list(self.notes),
+        }
+
+
+def excerpt(span: Span) -> list[str]:
+    """The source line with carets under the span; control characters cannot shift the carets."""
+    line = "".join(c if c.isprintable() else " " for c in span.source.line(span.line))
+    number = str(span.source.origin(span.line)[1])
+    width = max(1, min(span.end, len(line) + 1) - span.column)
+    gutter = max(4, len(number) + 1)
+    return [
+        f"{number:>{gutter}} | {line}",
+        f"{'':>{gutter}} | {' ' * (span.column - 1)}{'^' * width}",
+    ]
+
+
+class ProgramError(HdlogError):
+    """A program with errors; carries all its problems, in the order of the text."""
+
+    exit_code = 3
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = in_text_order(problems)
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class Inexpressible(HdlogError):
+    """A program that has no counterpart in the dialect it should be written in."""
+
+    exit_code = 4
+
+
+def in_text_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    def key(problem: Problem) -> tuple[int, int]:
+        return (problem.span.line, problem.span.column) if problem.span else (0, 0)
+
+    return tuple(sorted(dict.fromkeys(problems), key=key))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint naming the closest known words, or nothing."""
+    close: Sequence[str] = get_close_matches(word, sorted(set(known)), n=3, cutoff=0.7)
+    return "did you mean " + " or ".join(close) + "?" if close else ""

@@ -1,0 +1,170 @@
+"""The dependency graph of a program, its components in topological order, and its strata."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from hdlog.program.model import TRIPLE, Atom, Predicate, Program, Sign, body_atoms
+from hdlog.program.terms import RDF_TYPE, Iri
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """`head` depends on `body` through rule number `rule` of the program."""
+
+    head: Predicate
+    body: Predicate
+    sign: Sign
+    rule: int
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Predicates that depend on each other, and the rules with one of them in a head.
+
+    Negation and aggregation reach only into components of a lower stratum.
+    """
+
+    predicates: tuple[Predicate, ...]
+    rules: tuple[int, ...]
+    recursive: bool
+    stratum: int
+
+
+class DependencyGraph:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.predicates = program.predicates
+        self._sorts = {arity: tuple(p for p in self.predicates if p.arity == arity) for arity in (1, 2)}
+
+    def reached(self, atom: Atom) -> tuple[Predicate, ...]:
+        """The predicates whose facts an atom can match, or that a head atom can add to."""
+        if not atom.is_triple:
+            return (atom.predicate,)
+        triple = (Predicate(TRIPLE, 3),)
+        if atom.terms[1] == Iri(RDF_TYPE):
+            return triple + self._sorts[1]
+        return triple + self._sorts[1] + self._sorts[2]
+
+    @cached_property
+    def dependencies(self) -> tuple[Dependency, ...]:
+        found: dict[Dependency, None] = {}
+        for number, rule in enumerate(self.program.rules):
+            heads = [p for head in rule.heads for p in self.reached(head)]
+            for atom, sign in body_atoms(rule.body):
+                for body in self.reached(atom):
+                    for head in heads:
+                        found.setdefault(Dependency(head, body, sign, number))
+        return tuple(found)
+
+    @cached_property
+    def by_head(self) -> Mapping[Predicate, Sequence[Dependency]]:
+        grouped: dict[Predicate, list[Dependency]] = defaultdict(list)
+        for dependency in self.dependencies:
+            grouped[dependency.head].append(dependency)
+        return grouped
+
+    @cached_property
+    def component_of(self) -> Mapping[Predicate, int]:
+        """Number of the component of each predicate; dependencies come first."""
+        graph = {p: [d.body for d in self.by_head.get(p, ())] for p in self.predicates}
+        return {
+            predicate: number
+            for number, members in enumerate(strong_components(graph))
+            for predicate in members
+        }
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        members: dict[int, list[Predicate]] = defaultdict(list)
+        for predicate in self.predicates:
+            members[self.component_of[predicate]].append(predicate)
+        rules: dict[int, dict[int, None]] = defaultdict(dict)
+        for number, rule in enumerate(self.program.rules):
+            for head in rule.heads:
+                for predicate in self.reached(head):
+                    rules[self.component_of[predicate]].setdefault(number)
+        strata: dict[int, int] = {}
+        found = []
+        for number in sorted(members):
+            inner = recursive = False
+            stratum = 0
+            for predicate in members[number]:
+                for d in self.by_head.get(predicate, ()):
+                    inner = self.component_of[d.body] == number
+                    recursive |= inner
+                    if not inner:
+                        stratum = max(stratum, strata[self.component_of[d.body]] + (d.sign != "positive"))
+            strata[number] = stratum
+            found.append(Component(tuple(members[number]), tuple(rules[number]), recursive, stratum))
+        return tuple(found)
+
+    def unstratified(self) -> Iterator[tuple[Dependency, ...]]:
+        """For each component with negation or aggregation inside: a cycle through it."""
+        seen = set()
+        for d in self.dependencies:
+            number = self.component_of[d.head]
+            if d.sign != "positive" and self.component_of[d.body] == number and number not in seen:
+                seen.add(number)
+                yield (d, *self._path(d.body, d.head))
+
+    def _path(self, start: Predicate, goal: Predicate) -> tuple[Dependency, ...]:
+        """The shortest chain of dependencies from `start` down to `goal` within their component."""
+        number = self.component_of[goal]
+        reached: dict[Predicate, tuple[Dependency, ...]] = {start: ()}
+        frontier = [start]
+        while goal not in reached:
+            following = []
+            for predicate in frontier:
+                for d in self.by_head[predicate]:
+                    if d.body not in reached and self.component_of[d.body] == number:
+                        reached[d.body] = (*reached[predicate], d)
+                        following.append(d.body)
+            frontier = following
+        return reached[goal]
+
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+def strong_components(graph: Mapping[Node, Iterable[Node]]) -> Iterator[list[Node]]:
+    """Tarjan's algorithm without recursion; a component comes after those its edges lead to."""
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    stack: list[Node] = []
+    on_stack: set[Node] = set()
+    for root in graph:
+        if root in index:
+            continue
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        work = [(root, iter(graph[root]))]
+        while work:
+            node, edges = work[-1]
+            for target in edges:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    on_stack.add(target)
+                    work.append((target, iter(graph[target])))
+                    break
+                if target in on_stack:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        component.append(member)
+                        if member == node:
+                            break
+                    yield component

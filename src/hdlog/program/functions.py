@@ -1,0 +1,721 @@
+"""What the built-in functions mean, one term at a time.
+
+This is the definition: engines may compute in bulk, but must agree with it. A function that has
+no value for its arguments (a type error, a division by zero, an integer beyond 64 bits) raises
+`NoValue`; a rule then has no match, as a filter that fails.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, DecimalException
+from fractions import Fraction
+from functools import lru_cache
+from urllib.parse import quote
+
+from hdlog.program.model import AggregateCall, Call, Expression
+from hdlog.program.terms import (
+    LANG_STRING,
+    XSD,
+    XSD_BOOLEAN,
+    XSD_DATE,
+    XSD_DATETIME,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_FLOAT,
+    XSD_INTEGER,
+    XSD_STRING,
+    BlankNode,
+    Constant,
+    Iri,
+    Literal,
+    Skolem,
+    Variable,
+    boolean,
+    decimal,
+    double,
+    integer,
+    string,
+)
+
+
+class NoValue(Exception):
+    """The expression has no value for this row."""
+
+
+Number = int | Decimal | float
+INTEGER_TYPES = frozenset(
+    XSD + name
+    for name in [
+        "integer",
+        "int",
+        "long",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+    ]
+)
+NUMERIC_TYPES = INTEGER_TYPES | {XSD_DECIMAL, XSD_FLOAT, XSD_DOUBLE}
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
+_EXACT = Context(prec=34)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SPECIAL_DOUBLES = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
+_DATETIME = re.compile(
+    r"(-?[0-9]{4,})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2}(?:\.[0-9]+)?))?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+
+
+# Terms to Python values and back.
+
+
+def number(term: Constant) -> Number:
+    if isinstance(term, Literal) and term.datatype in NUMERIC_TYPES:
+        if term.datatype in INTEGER_TYPES:
+            if _INTEGER.fullmatch(term.lexical) and len(term.lexical) < 25:
+                return _bounded(int(term.lexical))
+        elif term.datatype == XSD_DECIMAL:
+            if _DECIMAL.fullmatch(term.lexical):
+                return Decimal(term.lexical)
+        elif term.lexical in _SPECIAL_DOUBLES:
+            return _SPECIAL_DOUBLES[term.lexical]
+        elif _DOUBLE.fullmatch(term.lexical):
+            return float(term.lexical)
+    raise NoValue
+
+
+def _bounded(value: int) -> int:
+    if MIN_INTEGER <= value <= MAX_INTEGER:
+        return value
+    raise NoValue
+
+
+def from_number(value: Number) -> Literal:
+    if isinstance(value, int):
+        return integer(_bounded(value))
+    return decimal(value) if isinstance(value, Decimal) else double(value)
+
+
+def text(term: Constant) -> str:
+    """The string of a string or language-tagged literal."""
+    if isinstance(term, Literal) and term.datatype in (XSD_STRING, LANG_STRING):
+        return term.lexical
+    raise NoValue
+
+
+def text_of(term: Constant) -> str:
+    """What STR gives: the IRI, or the lexical form of any literal."""
+    if isinstance(term, Iri):
+        return term.value
+    if isinstance(term, Literal):
+        return term.lexical
+    raise NoValue
+
+
+def truth(term: Constant) -> bool:
+    """The effective boolean value."""
+    if isinstance(term, Literal):
+        if term.datatype == XSD_BOOLEAN:
+            if term.lexical in ("true", "1"):
+                return True
+            if term.lexical in ("false", "0"):
+                return False
+        elif term.datatype in (XSD_STRING, LANG_STRING):
+            return term.lexical != ""
+        elif term.datatype in NUMERIC_TYPES:
+            value = number(term)
+            return not (value == 0 or value != value)
+    raise NoValue
+
+
+def moment(term: Constant) -> tuple[float, ...]:
+    """Year to seconds of a date or dateTime, moved to UTC where a zone is given."""
+    if isinstance(term, Literal) and term.datatype in (XSD_DATE, XSD_DATETIME):
+        found = _DATETIME.fullmatch(term.lexical)
+        if found:
+            year, month, day, hours, minutes, seconds, zone = found.groups()
+            shift = 0
+            if zone and zone != "Z":
+                sign = -1 if zone[0] == "-" else 1
+                shift = sign * (int(zone[1:3]) * 60 + int(zone[4:6]))
+            at = (_days(int(year), int(month), int(day)) * 24 + int(hours or 0)) * 60
+            return (at + int(minutes or 0) - shift, float(seconds or 0))
+    raise NoValue
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days since an epoch in the proleptic Gregorian calendar, any year."""
+    year, month = (year - 1, month + 12) if month <= 2 else (year, month)
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day
+
+
+def _part(index: int) -> Callable[[Constant], Constant]:
+    def part(term: Constant) -> Constant:
+        if isinstance(term, Literal) and term.datatype in (XSD_DATE, XSD_DATETIME):
+            found = _DATETIME.fullmatch(term.lexical)
+            if found and found.group(index):
+                value = found.group(index)
+                return decimal(Decimal(value)) if "." in value else integer(int(value))
+        raise NoValue
+
+    return part
+
+
+# Order and equality by value.
+
+
+def order_key(term: Constant) -> tuple[str, object]:
+    """Kind and value: values of one kind are ordered, others are not."""
+    if isinstance(term, Iri):
+        return ("iri", term.value)
+    if isinstance(term, Literal):
+        if term.datatype in NUMERIC_TYPES:
+            return ("number", number(term))
+        if term.datatype == XSD_STRING:
+            return ("string", term.lexical)
+        if term.datatype == LANG_STRING:
+            return ("text", (term.lexical, term.language))
+        if term.datatype == XSD_BOOLEAN:
+            return ("boolean", truth(term))
+        if term.datatype in (XSD_DATE, XSD_DATETIME):
+            return (term.datatype, moment(term))
+    raise NoValue
+
+
+def _same_value(a: Constant, b: Constant) -> bool:
+    try:
+        return order_key(a) == order_key(b)
+    except NoValue:
+        return a == b
+
+
+def _ordered(test: Callable[[object, object], bool]) -> Callable[[Constant, Constant], Constant]:
+    def compare(a: Constant, b: Constant) -> Constant:
+        (kind_a, value_a), (kind_b, value_b) = order_key(a), order_key(b)
+        if kind_a != kind_b:
+            raise NoValue
+        return boolean(test(value_a, value_b))
+
+    return compare
+
+
+def total_order_key(term: Constant) -> tuple[object, ...]:
+    """A total order on constants that agrees with `order_key` within a kind; used by min and max."""
+    try:
+        kind, value = order_key(term)
+        if value != value:
+            return ("~", str(term))
+        return (kind, value, str(term))
+    except NoValue:
+        return ("~", str(term))
+
+
+# Arithmetic.
+
+
+def _coerced(a: Number, b: Number) -> tuple[Number, Number]:
+    """Both as integers, decimals or doubles: the wider of the two."""
+    if isinstance(a, float) or isinstance(b, float):
+        return float(a), float(b)
+    if isinstance(a, Decimal) or isinstance(b, Decimal):
+        return Decimal(a), Decimal(b)
+    return a, b
+
+
+def _arithmetic(
+    ints: Callable[[int, int], Number],
+    decimals: Callable[[Decimal, Decimal], Decimal],
+    floats: Callable[[float, float], float],
+) -> Callable[[Constant, Constant], Constant]:
+    def apply(a: Constant, b: Constant) -> Constant:
+        x, y = _coerced(number(a), number(b))
+        try:
+            if isinstance(x, int) and isinstance(y, int):
+                return from_number(ints(x, y))
+            if isinstance(x, Decimal) and isinstance(y, Decimal):
+                return from_number(decimals(x, y))
+            return from_number(floats(float(x), float(y)))
+        except (ArithmeticError, DecimalException, ValueError):
+            raise NoValue from None
+
+    return apply
+
+
+def _quotient(a: int, b: int) -> int:
+    """Integer division towards zero, as in C and in Soufflé."""
+    if b == 0:
+        raise NoValue
+    q = abs(a) // abs(b)
+    return q if (a < 0) == (b < 0) else -q
+
+
+def _remainder(a: int, b: int) -> int:
+    return a - b * _quotient(a, b)
+
+
+def _float_division(a: float, b: float) -> float:
+    if b != 0:
+        return a / b
+    if a == 0 or a != a:
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _float_power(a: float, b: float) -> float:
+    return math.pow(a, b)
+
+
+def _int_power(a: int, b: int) -> int:
+    if b < 0 or (abs(a) > 1 and b > 64):
+        raise NoValue
+    return int(a**b)
+
+
+def _integers(apply: Callable[[int, int], int]) -> Callable[[Constant, Constant], Constant]:
+    def on_terms(a: Constant, b: Constant) -> Constant:
+        x, y = number(a), number(b)
+        if isinstance(x, int) and isinstance(y, int):
+            return integer(_bounded(apply(x, y)))
+        raise NoValue
+
+    return on_terms
+
+
+def _wrapped(value: int) -> int:
+    """`value` as a signed 64-bit word."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def _unary(apply: Callable[[Number], Number]) -> Callable[[Constant], Constant]:
+    def on_term(a: Constant) -> Constant:
+        value = number(a)
+        if isinstance(value, float) and not math.isfinite(value):
+            return double(-value) if apply is _negated else double(value)
+        return from_number(apply(value))
+
+    return on_term
+
+
+def _negated(value: Number) -> Number:
+    return -value
+
+
+def _rounded(to_integral: Callable[[Number], int]) -> Callable[[Constant], Constant]:
+    """CEIL and its kin keep the type of their argument."""
+
+    def apply(value: Number) -> Number:
+        return type(value)(to_integral(value))
+
+    return _unary(apply)
+
+
+def _round_half_up(value: Number) -> int:
+    return math.floor(value + Decimal("0.5") if isinstance(value, Decimal) else value + 0.5)
+
+
+def _extremum(pick: Callable[..., Constant]) -> Callable[..., Constant]:
+    def apply(*terms: Constant) -> Constant:
+        if len({order_key(t)[0] for t in terms}) != 1:
+            raise NoValue
+        return pick(terms, key=total_order_key)
+
+    return apply
+
+
+# Strings. A result keeps the language of the first argument, as in SPARQL.
+
+
+def _like(original: Constant, value: str) -> Constant:
+    assert isinstance(original, Literal)
+    return Literal(value, original.datatype, original.language)
+
+
+def _mapped(change: Callable[[str], str]) -> Callable[[Constant], Constant]:
+    return lambda a: _like(a, change(text(a)))
+
+
+def _test(check: Callable[[str, str], bool]) -> Callable[[Constant, Constant], Constant]:
+    return lambda a, b: boolean(check(text(a), text(b)))
+
+
+def _position(term: Constant) -> int:
+    value = number(term)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NoValue
+    return _round_half_up(value)
+
+
+def _substr(a: Constant, start: Constant, length: Constant | None = None) -> Constant:
+    """SPARQL's SUBSTR: positions count from 1."""
+    first, value = _position(start), text(a)
+    last = len(value) + 1 if length is None else first + _position(length)
+    return _like(a, value[max(first, 1) - 1 : max(last, 1) - 1])
+
+
+def _substr0(a: Constant, start: Constant, length: Constant) -> Constant:
+    """Soufflé's substr: positions count from 0, nothing outside the string."""
+    first, count, value = _position(start), _position(length), text(a)
+    if first < 0 or count < 0:
+        return string("")
+    return string(value[first : first + count])
+
+
+def _before(a: Constant, b: Constant) -> Constant:
+    head, found, _ = text(a).partition(text(b)) if text(b) else ("", "", "")
+    return _like(a, head) if found or not text(b) else string("")
+
+
+def _after(a: Constant, b: Constant) -> Constant:
+    _, found, tail = text(a).partition(text(b)) if text(b) else ("", "", text(a))
+    return _like(a, tail) if found or not text(b) else string("")
+
+
+@lru_cache(maxsize=1024)
+def _pattern(regex: str, flags: str = "") -> re.Pattern[str]:
+    bits = 0
+    for flag in flags:
+        if flag not in "imsx":
+            raise NoValue
+        bits |= {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}[flag]
+    try:
+        return re.compile(regex, bits)
+    except (re.error, RecursionError, OverflowError):
+        raise NoValue from None
+
+
+def _regex(a: Constant, regex: Constant, flags: Constant | None = None) -> Constant:
+    return boolean(bool(_pattern(text(regex), text(flags) if flags else "").search(text(a))))
+
+
+def _match(regex: Constant, a: Constant) -> Constant:
+    """Soufflé's match: the whole string matches."""
+    return boolean(bool(_pattern(text(regex)).fullmatch(text(a))))
+
+
+def _replace(a: Constant, regex: Constant, replacement: Constant, flags: Constant | None = None) -> Constant:
+    pattern = _pattern(text(regex), text(flags) if flags else "")
+    template = re.sub(r"\$([0-9])", r"\\g<\1>", text(replacement).replace("\\", "\\\\"))
+    try:
+        return _like(a, pattern.sub(template, text(a)))
+    except (re.error, IndexError):
+        raise NoValue from None
+
+
+def _concat(*terms: Constant) -> Constant:
+    values = [text(t) for t in terms]
+    languages = {t.language for t in terms if isinstance(t, Literal)}
+    language = languages.pop() if len(languages) == 1 else ""
+    return Literal("".join(values), LANG_STRING if language else XSD_STRING, language)
+
+
+def _lang_matches(a: Constant, wanted: Constant) -> Constant:
+    tag, prefix = text(a).lower(), text(wanted).lower()
+    if prefix == "*":
+        return boolean(tag != "")
+    return boolean(tag == prefix or tag.startswith(prefix + "-"))
+
+
+# Constructors, tests and casts.
+
+
+def _lang(a: Constant) -> Constant:
+    if isinstance(a, Literal):
+        return string(a.language)
+    raise NoValue
+
+
+def _datatype(a: Constant) -> Constant:
+    if isinstance(a, Literal):
+        return Iri(a.datatype)
+    raise NoValue
+
+
+def _strdt(a: Constant, datatype: Constant) -> Constant:
+    if isinstance(datatype, Iri) and isinstance(a, Literal) and a.datatype == XSD_STRING:
+        if datatype.value == LANG_STRING:
+            raise NoValue
+        return Literal(a.lexical, datatype.value)
+    raise NoValue
+
+
+def _strlang(a: Constant, language: Constant) -> Constant:
+    if isinstance(a, Literal) and a.datatype == XSD_STRING and text(language):
+        return Literal(a.lexical, LANG_STRING, text(language).lower())
+    raise NoValue
+
+
+def _iri(a: Constant) -> Constant:
+    return a if isinstance(a, Iri) else Iri(text(a))
+
+
+def _skolem(name: Constant, *arguments: Constant) -> Constant:
+    return Skolem(text(name), arguments)
+
+
+def _is(*kinds: type) -> Callable[[Constant], Constant]:
+    return lambda a: boolean(isinstance(a, kinds))
+
+
+def _is_numeric(a: Constant) -> Constant:
+    try:
+        number(a)
+    except NoValue:
+        return boolean(False)
+    return boolean(True)
+
+
+def _number_source(a: Constant) -> str | Number:
+    """What a cast to a number starts from."""
+    if isinstance(a, Literal) and a.datatype == XSD_BOOLEAN:
+        return int(truth(a))
+    if isinstance(a, Literal) and a.datatype == XSD_STRING:
+        return a.lexical.strip()
+    return number(a)
+
+
+def _to_integer(a: Constant) -> Constant:
+    source = _number_source(a)
+    if isinstance(source, str):
+        return from_number(number(Literal(source, XSD_INTEGER)))
+    if isinstance(source, float) and not math.isfinite(source):
+        raise NoValue
+    return from_number(int(source))
+
+
+def _to_decimal(a: Constant) -> Constant:
+    source = _number_source(a)
+    if isinstance(source, str):
+        return from_number(number(Literal(source, XSD_DECIMAL)))
+    if isinstance(source, float) and not math.isfinite(source):
+        raise NoValue
+    return from_number(Decimal(source))
+
+
+def _to_double(a: Constant) -> Constant:
+    source = _number_source(a)
+    if isinstance(source, str):
+        return from_number(number(Literal(source, XSD_DOUBLE)))
+    return double(float(source))
+
+
+def _to_boolean(a: Constant) -> Constant:
+    if isinstance(a, Literal) and a.datatype == XSD_STRING:
+        return boolean(truth(Literal(a.lexical, XSD_BOOLEAN)))
+    return boolean(truth(a))
+
+
+def _to_datetime(a: Constant) -> Constant:
+    term = Literal(text_of(a), XSD_DATETIME)
+    if "T" not in term.lexical:
+        term = Literal(term.lexical + "T00:00:00", XSD_DATETIME)
+    moment(term)
+    return term
+
+
+def _to_date(a: Constant) -> Constant:
+    term = Literal(text_of(a).partition("T")[0], XSD_DATE)
+    moment(term)
+    return term
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    name: str
+    least: int
+    most: int | None
+    apply: Callable[..., Constant]
+
+    def accepts(self, count: int) -> bool:
+        return self.least <= count and (self.most is None or count <= self.most)
+
+
+def _lazy(*_: Constant) -> Constant:
+    raise AssertionError("evaluated by `evaluate`, which does not need all arguments")
+
+
+def _functions() -> dict[str, Function]:
+    def f(name: str, least: int, most: int | None, apply: Callable[..., Constant]) -> Function:
+        return Function(name, least, most, apply)
+
+    listed = [
+        f("add", 2, 2, _arithmetic(lambda a, b: a + b, _EXACT.add, lambda a, b: a + b)),
+        f("sub", 2, 2, _arithmetic(lambda a, b: a - b, _EXACT.subtract, lambda a, b: a - b)),
+        f("mul", 2, 2, _arithmetic(lambda a, b: a * b, _EXACT.multiply, lambda a, b: a * b)),
+        f(
+            "div",
+            2,
+            2,
+            _arithmetic(lambda a, b: _EXACT.divide(Decimal(a), Decimal(b)), _EXACT.divide, _float_division),
+        ),
+        f("idiv", 2, 2, _integers(_quotient)),
+        f("mod", 2, 2, _integers(_remainder)),
+        f("pow", 2, 2, _arithmetic(_int_power, lambda a, b: _EXACT.power(a, b), _float_power)),
+        f("neg", 1, 1, _unary(_negated)),
+        f("abs", 1, 1, _unary(lambda value: abs(value))),
+        f("ceil", 1, 1, _rounded(math.ceil)),
+        f("floor", 1, 1, _rounded(math.floor)),
+        f("round", 1, 1, _rounded(_round_half_up)),
+        f("min", 2, None, _extremum(min)),
+        f("max", 2, None, _extremum(max)),
+        f("band", 2, 2, _integers(lambda a, b: a & b)),
+        f("bor", 2, 2, _integers(lambda a, b: a | b)),
+        f("bxor", 2, 2, _integers(lambda a, b: a ^ b)),
+        f("bshl", 2, 2, _integers(lambda a, b: _wrapped(a << (b & 63)))),
+        f("bshr", 2, 2, _integers(lambda a, b: a >> (b & 63))),
+        f("bnot", 1, 1, lambda a: _integers(lambda x, _: ~x)(a, a)),
+        f("eq", 2, 2, lambda a, b: boolean(_same_value(a, b))),
+        f("ne", 2, 2, lambda a, b: boolean(not _same_value(a, b))),
+        f("lt", 2, 2, _ordered(lambda a, b: a < b)),  # type: ignore[operator]
+        f("le", 2, 2, _ordered(lambda a, b: a <= b)),  # type: ignore[operator]
+        f("gt", 2, 2, _ordered(lambda a, b: a > b)),  # type: ignore[operator]
+        f("ge", 2, 2, _ordered(lambda a, b: a >= b)),  # type: ignore[operator]
+        f("and", 2, 2, _lazy),
+        f("or", 2, 2, _lazy),
+        f("not", 1, 1, lambda a: boolean(not truth(a))),
+        f("if", 3, 3, _lazy),
+        f("coalesce", 1, None, _lazy),
+        f("in", 1, None, lambda a, *list_: boolean(any(_same_value(a, b) for b in list_))),
+        f("sameterm", 2, 2, lambda a, b: boolean(a == b)),
+        f("str", 1, 1, lambda a: string(text_of(a))),
+        f("strlen", 1, 1, lambda a: integer(len(text(a)))),
+        f("substr", 2, 3, _substr),
+        f("substr0", 3, 3, _substr0),
+        f("ucase", 1, 1, _mapped(str.upper)),
+        f("lcase", 1, 1, _mapped(str.lower)),
+        f("concat", 0, None, _concat),
+        f("contains", 2, 2, _test(lambda a, b: b in a)),
+        f("strstarts", 2, 2, _test(str.startswith)),
+        f("strends", 2, 2, _test(str.endswith)),
+        f("strbefore", 2, 2, _before),
+        f("strafter", 2, 2, _after),
+        f("replace", 3, 4, _replace),
+        f("regex", 2, 3, _regex),
+        f("match", 2, 2, _match),
+        f("encode_for_uri", 1, 1, lambda a: string(quote(text(a), safe="-_.~"))),
+        f("lang", 1, 1, _lang),
+        f("langmatches", 2, 2, _lang_matches),
+        f("datatype", 1, 1, _datatype),
+        f("strdt", 2, 2, _strdt),
+        f("strlang", 2, 2, _strlang),
+        f("iri", 1, 1, _iri),
+        f("skolem", 1, None, _skolem),
+        f("isiri", 1, 1, _is(Iri)),
+        f("isblank", 1, 1, _is(BlankNode, Skolem)),
+        f("isliteral", 1, 1, _is(Literal)),
+        f("isnumeric", 1, 1, _is_numeric),
+        f("year", 1, 1, _part(1)),
+        f("month", 1, 1, _part(2)),
+        f("day", 1, 1, _part(3)),
+        f("hours", 1, 1, _part(4)),
+        f("minutes", 1, 1, _part(5)),
+        f("seconds", 1, 1, _part(6)),
+        f(XSD_INTEGER, 1, 1, _to_integer),
+        f(XSD_DECIMAL, 1, 1, _to_decimal),
+        f(XSD_DOUBLE, 1, 1, _to_double),
+        f(XSD_BOOLEAN, 1, 1, _to_boolean),
+        f(XSD_STRING, 1, 1, lambda a: string(text_of(a))),
+        f(XSD_DATETIME, 1, 1, _to_datetime),
+        f(XSD_DATE, 1, 1, _to_date),
+    ]
+    return {function.name: function for function in listed}
+
+
+FUNCTIONS: Mapping[str, Function] = _functions()
+"""Every built-in function by its name in a `Call`; casts go by the IRI of their type."""
+
+
+def evaluate(expression: Expression, binding: Mapping[Variable, Constant]) -> Constant:
+    """The value of an expression whose variables are all bound, or `NoValue`."""
+    if isinstance(expression, Variable):
+        return binding[expression]
+    if not isinstance(expression, Call):
+        return expression
+    match expression.function:
+        case "and":
+            return _logical(expression.arguments, binding, decides=False)
+        case "or":
+            return _logical(expression.arguments, binding, decides=True)
+        case "if":
+            test, yes, no = expression.arguments
+            return evaluate(yes if truth(evaluate(test, binding)) else no, binding)
+        case "coalesce":
+            for argument in expression.arguments:
+                try:
+                    return evaluate(argument, binding)
+                except NoValue:
+                    continue
+            raise NoValue
+    arguments = [evaluate(a, binding) for a in expression.arguments]
+    return FUNCTIONS[expression.function].apply(*arguments)
+
+
+def _logical(
+    arguments: Sequence[Expression], binding: Mapping[Variable, Constant], decides: bool
+) -> Constant:
+    """SPARQL's three-valued `&&` and `||`: an argument that decides outweighs one without value."""
+    failed = False
+    for argument in arguments:
+        try:
+            if truth(evaluate(argument, binding)) is decides:
+                return boolean(decides)
+        except NoValue:
+            failed = True
+    if failed:
+        raise NoValue
+    return boolean(not decides)
+
+
+def holds(condition: Expression, binding: Mapping[Variable, Constant]) -> bool:
+    try:
+        return truth(evaluate(condition, binding))
+    except NoValue:
+        return False
+
+
+def aggregate(call: AggregateCall, values: Iterable[Constant]) -> Constant:
+    """The aggregated value of a bag, whatever its order; `NoValue` where there is none."""
+    bag = list(dict.fromkeys(values)) if call.distinct else list(values)
+    if call.function == "count":
+        return integer(len(bag))
+    if call.function in ("min", "max"):
+        if not bag or len({order_key(t)[0] for t in bag}) != 1:
+            raise NoValue
+        return (min if call.function == "min" else max)(bag, key=total_order_key)
+    if call.function == "sum":
+        return from_number(total(bag))
+    if not bag:
+        raise NoValue
+    if call.function == "mean":
+        return double(_float_division(float(total(bag)), len(bag)))
+    mean = _coerced(total(bag), Decimal(len(bag)))
+    if isinstance(mean[0], Decimal):
+        return from_number(_EXACT.divide(*map(Decimal, mean)))
+    return from_number(_float_division(float(mean[0]), float(mean[1])))
+
+
+def total(terms: Iterable[Constant]) -> Number:
+    """The sum of numbers; exact, so that it does not depend on their order."""
+    numbers = [number(t) for t in terms]
+    if any(isinstance(n, float) for n in numbers):
+        if not all(math.isfinite(n) for n in numbers):
+            return sum(map(float, numbers))
+        try:
+            return math.fsum(map(float, numbers))
+        except OverflowError:
+            raise NoValue from None
+    if any(isinstance(n, Decimal) for n in numbers):
+        exact = sum(map(Fraction, numbers), Fraction(0))
+        return _EXACT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    return _bounded(sum(int(n) for n in numbers))

@@ -1,0 +1,245 @@
+"""The program as immutable values: atoms, expressions, rules, declarations, directives.
+
+Equality ignores where something was read (spans) and which prefixes a text used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal as Choice
+
+from hdlog.errors import Span
+from hdlog.program.terms import RDF_TYPE, Constant, Iri, Literal, Term, Variable
+
+TRIPLE = "[]"
+"""Predicate of arity 3 for atoms with a variable in predicate or class position.
+
+It holds (s, p, o) for every fact p(s, o) and (s, rdf:type, C) for every fact C(s).
+"""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Predicate:
+    name: str
+    arity: int
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.arity}"
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    name: str
+    terms: tuple[Term, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def predicate(self) -> Predicate:
+        return Predicate(self.name, len(self.terms))
+
+    @property
+    def is_triple(self) -> bool:
+        return self.name == TRIPLE and len(self.terms) == 3
+
+    def variables(self) -> Iterator[Variable]:
+        return (t for t in self.terms if isinstance(t, Variable))
+
+
+def triple_atom(s: Term, p: Term, o: Term, span: Span | None = None) -> Atom:
+    """(s, p, o) as the atom of the predicate it stands for, where that is known."""
+    if isinstance(p, Iri):
+        if p.value != RDF_TYPE:
+            return Atom(p.value, (s, o), span)
+        if isinstance(o, Iri):
+            return Atom(o.value, (s,), span)
+    return Atom(TRIPLE, (s, p, o), span)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An application of a built-in function; `hdlog.program.functions` says what each means."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Expression = Term | Call
+
+
+def negate(operand: Expression, span: Span | None = None) -> Expression:
+    """-operand; the negation of a number written in the text is that number."""
+    if isinstance(operand, Literal) and operand.lexical[:1].isdigit():
+        return Literal("-" + operand.lexical, operand.datatype, span=span)
+    return Call("neg", (operand,), span)
+
+
+def expression_variables(expression: Expression) -> Iterator[Variable]:
+    if isinstance(expression, Variable):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from expression_variables(argument)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    condition: Expression
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    expression: Expression
+    variable: Variable
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """No match of `body`; the variables in `local` belong to it alone."""
+
+    body: tuple[BodyItem, ...]
+    local: tuple[Variable, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+AggregateFunction = Choice["count", "sum", "min", "max", "avg", "mean"]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregated value; `argument` is None for a count of matches."""
+
+    function: AggregateFunction
+    argument: Expression | None
+    result: Variable
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Aggregated values over the matches of `body`, one row per value of the `group` variables.
+
+    A match is an assignment of all variables of `body`. The other variables of `body` are its own.
+    A `correlated` aggregate (Soufflé's) takes its group from the rest of the rule, and counts or
+    sums an empty group to 0; otherwise (RDFox's) the aggregate yields just the groups it finds.
+    """
+
+    body: tuple[BodyItem, ...]
+    group: tuple[Variable, ...]
+    calls: tuple[AggregateCall, ...]
+    correlated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+BodyItem = Atom | Negation | Filter | Bind | Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Each head holds for each match of the body; a fact is a rule without body."""
+
+    heads: tuple[Atom, ...]
+    body: tuple[BodyItem, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_fact(self) -> bool:
+        return not self.body
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """The positive atoms of the body, nested ones excluded."""
+        return tuple(item for item in self.body if isinstance(item, Atom))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    name: str
+    attributes: tuple[Attribute, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDeclaration:
+    """`name` as a subtype of one type (`<:`), or as an alias or union of `members` (`=`)."""
+
+    name: str
+    members: tuple[str, ...]
+    subtype: bool
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+DirectiveKind = Choice["input", "output", "printsize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    kind: DirectiveKind
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Program:
+    rules: tuple[Rule, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    types: tuple[TypeDeclaration, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    prefixes: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    @cached_property
+    def declared(self) -> dict[str, Declaration]:
+        return {d.name: d for d in self.declarations}
+
+    @cached_property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """Every predicate that occurs, in the order of first occurrence."""
+        found = dict.fromkeys(Predicate(d.name, len(d.attributes)) for d in self.declarations)
+        for rule in self.rules:
+            for head in rule.heads:
+                found.setdefault(head.predicate)
+            for atom, _ in body_atoms(rule.body):
+                found.setdefault(atom.predicate)
+        return tuple(found)
+
+    def __add__(self, other: Program) -> Program:
+        return Program(
+            self.rules + other.rules,
+            self.declarations + other.declarations,
+            self.types + other.types,
+            self.directives + other.directives,
+            tuple(dict(self.prefixes + other.prefixes).items()),
+        )
+
+
+Sign = Choice["positive", "negated", "aggregated"]
+
+
+def body_atoms(body: tuple[BodyItem, ...], sign: Sign = "positive") -> Iterator[tuple[Atom, Sign]]:
+    """All atoms of a body, nested ones too, with how the rule depends on them."""
+    for item in body:
+        match item:
+            case Atom():
+                yield item, sign
+            case Negation():
+                yield from body_atoms(item.body, "negated")
+            case Aggregate():
+                yield from body_atoms(item.body, "negated" if sign == "negated" else "aggregated")
+
+
+def is_ground(atom: Atom) -> bool:
+    return not any(isinstance(t, Variable) for t in atom.terms)
+
+
+def constants(atom: Atom) -> tuple[Constant, ...]:
+    return tuple(t for t in atom.terms if not isinstance(t, Variable))

@@ -1,0 +1,55 @@
+"""Runs the C preprocessor over Soufflé text that asks for it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from hdlog.errors import Problem, Source, Span
+
+_DIRECTIVE = re.compile(r"^[ \t]*#", re.MULTILINE)
+_MARKER = re.compile(r'#(?:line)?\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
+COMMANDS = (("cpp", "-w", "-undef"), ("mcpp", "-W0"), ("gcc", "-E", "-xc", "-w", "-undef", "-"))
+
+
+def preprocess(source: Source, folder: Path) -> tuple[Source, list[Problem]]:
+    """The text after `#include` and `#define`; as it was where it has no such line."""
+    found = _DIRECTIVE.search(source.text)
+    if not found:
+        return source, []
+    line = source.text.count("\n", 0, found.start()) + 1
+    span = Span(source, line, 1, len(source.line(line)) + 1)
+    command = next((c for c in COMMANDS if shutil.which(c[0])), None)
+    if command is None:
+        message = "this line needs a C preprocessor, and there is none on this machine"
+        return _blanked(source), [Problem("preprocessor", message, span, "install cpp or mcpp")]
+    run = subprocess.run(
+        command, input=source.text.encode(), capture_output=True, cwd=folder, check=False, timeout=60
+    )
+    if run.returncode:
+        complaint = run.stderr.decode(errors="replace").strip().split("\n")[0]
+        return _blanked(source), [Problem("preprocessor", f"{command[0]} failed: {complaint}", span)]
+    return _mapped(source.name, run.stdout.decode(errors="replace")), []
+
+
+def _blanked(source: Source) -> Source:
+    """The text without its directives, line for line."""
+    lines = ("" if _DIRECTIVE.match(line) else line for line in source.text.split("\n"))
+    return Source(source.name, "\n".join(lines))
+
+
+def _mapped(name: str, text: str) -> Source:
+    """The preprocessor's output, each line with the place its line markers give it."""
+    origins, lines = [], []
+    file, number = name, 1
+    for line in text.split("\n"):
+        marker = _MARKER.match(line)
+        origins.append((file, number))
+        lines.append("" if marker else line)
+        number += 1
+        if marker:
+            number, file = int(marker.group(1)), marker.group(2)
+            file = name if file in ("<stdin>", "") else file
+    return Source(name, "\n".join(lines), tuple(origins))

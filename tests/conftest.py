@@ -1,0 +1,9 @@
+import os
+
+from hypothesis import HealthCheck, settings
+
+for name, examples in (("default", 300), ("long", 20_000)):
+    settings.register_profile(
+        name, max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

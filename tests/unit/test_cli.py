@@ -1,0 +1,74 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def hdlog(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hdlog", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_check_prints_a_table_with_a_column_for_each_file() -> None:
+    run = hdlog("check", EXAMPLES / "family.dlog", EXAMPLES / "reach.dl")
+    assert run.returncode == 0
+    rows = {
+        line.split("  ")[0].strip() or "file": line.split()[-2:]
+        for line in run.stdout.splitlines()
+        if line.strip()
+    }
+    assert rows["facts"] == ["5", "4"]
+    assert rows["rules"] == ["7", "3"]
+    assert rows["errors"] == ["0", "0"]
+
+
+def test_check_prints_json() -> None:
+    run = hdlog("check", "--json", EXAMPLES / "family.dlog")
+    found = json.loads(run.stdout)
+    assert found["predicates"] == {"total": 7, "derived": 7, "given": 0}
+    assert found["rules"]["recursive"] == 1
+    assert found["strata"] == 2
+    assert found["problems"] == []
+
+
+def test_check_of_a_broken_program_prints_its_problems_and_fails(tmp_path: Path) -> None:
+    path = tmp_path / "bad.dlog"
+    path.write_text("p[?x] :- q[?y] .\n")
+    run = hdlog("check", path)
+    assert run.returncode == 3
+    assert f"{path}:1:3: variable ?x of the head does not occur in the body" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_check_hides_repeated_warnings_unless_asked(tmp_path: Path) -> None:
+    path = tmp_path / "warn.dlog"
+    path.write_text("p[?x] :- q[?x, ?y] .\n" * 9)
+    assert "... and 6 more warnings" in hdlog("check", path).stderr
+    assert hdlog("check", "--warnings", path).stderr.count("occurs only once") == 9
+
+
+def test_a_missing_file_and_an_unknown_ending_are_told(tmp_path: Path) -> None:
+    run = hdlog("check", tmp_path / "none.dlog")
+    assert (run.returncode, "No such file" in run.stderr) == (2, True)
+    odd = tmp_path / "rules.txt"
+    odd.write_text("p[1] .")
+    assert "unknown rule file ending" in hdlog("check", odd).stderr
+    assert hdlog("check", "--dialect", "rdfox", odd).returncode == 0
+
+
+def test_binary_input_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "b.dlog"
+    path.write_bytes(b"\xff\xfe\x00")
+    run = hdlog("check", path)
+    assert run.returncode == 2
+    assert "not UTF-8" in run.stderr
+
+
+def test_version() -> None:
+    assert hdlog("--version").stdout.startswith("hdlog ")
