@@ -312,6 +312,10 @@ def _negated(value: Number) -> Number:
     return -value
 
 
+def _absolute(value: Number) -> Number:
+    return -value if value < 0 else value
+
+
 def _rounded(to_integral: Callable[[Number], int]) -> Callable[[Constant], Constant]:
     """CEIL and its kin keep the type of their argument."""
 
@@ -563,7 +567,7 @@ def _functions() -> dict[str, Function]:
         f("mod", 2, 2, _integers(_remainder)),
         f("pow", 2, 2, _arithmetic(_int_power, lambda a, b: _EXACT.power(a, b), _float_power)),
         f("neg", 1, 1, _unary(_negated)),
-        f("abs", 1, 1, _unary(lambda value: abs(value))),
+        f("abs", 1, 1, _unary(_absolute)),
         f("ceil", 1, 1, _rounded(math.ceil)),
         f("floor", 1, 1, _rounded(math.floor)),
         f("round", 1, 1, _rounded(_round_half_up)),
