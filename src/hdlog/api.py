@@ -1,0 +1,227 @@
+"""The Python interface: a reasoner that keeps the materialisation of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.decode import FactTable, decode
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.columnar.facts import Facts
+from hdlog.engines.columnar.load import FactInput, encode_facts
+from hdlog.errors import ProgramError, UsageError, did_you_mean
+from hdlog.maintenance.driver import Driver
+from hdlog.maintenance.state import NetChange
+from hdlog.maintenance.trace import Event, Limits, Trace
+from hdlog.program.checks import check
+from hdlog.program.model import TRIPLE, Atom, Predicate, Program, Rule, is_ground, triple_atom
+from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
+from hdlog.program.terms import RDF_TYPE, Constant, Iri
+from hdlog.text import Dialect, parse, read
+
+Row = tuple[Constant, ...]
+
+
+@dataclass(frozen=True)
+class Update:
+    """The exact net change of an update: facts that came and facts that went, asserted and derived."""
+
+    added: Mapping[Predicate, FactTable]
+    removed: Mapping[Predicate, FactTable]
+
+    def __str__(self) -> str:
+        came, went = (sum(len(t) for t in side.values()) for side in (self.added, self.removed))
+        return f"{came:,} facts added, {went:,} facts removed"
+
+
+class Reasoner:
+    """A program and facts, materialised, and kept so while both change.
+
+    An update is all or nothing: after an error or an interrupt everything is as it was before.
+    """
+
+    def __init__(
+        self,
+        program: Program | str | Path = Program(),
+        *,
+        dialect: Dialect | None = None,
+        memory: int | None = None,
+        max_rounds: int | None = None,
+        max_facts: int | None = None,
+        progress: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.engine = ColumnarEngine(Budget(memory) if memory else Budget())
+        self.trace = Trace(Limits(max_rounds, max_facts), progress)
+        self._driver = Driver(self.engine, self.trace)
+        self._program = Program()
+        self._stored: dict[Predicate, None] = {}
+        self.add_rules(_program(program, dialect))
+
+    @property
+    def program(self) -> Program:
+        return self._program
+
+    # Rules.
+
+    def add_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
+        """Add rules, and the facts among them, to the living materialisation."""
+        more = _program(program, dialect)
+        present = set(self._program.rules)
+        new = tuple(dict.fromkeys(r for r in more.rules if r not in present))
+        return self._change_rules(self._program + _with_rules(more, new), new, ())
+
+    def remove_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
+        """Remove rules, and the facts among them; all of them must be there."""
+        gone = set(_program(program, dialect).rules)
+        missing = gone - set(self._program.rules)
+        if missing:
+            names = ", ".join(sorted({h.name for r in missing for h in r.heads}))
+            raise UsageError(f"cannot remove rules that are not in the program: {names}")
+        kept = tuple(r for r in self._program.rules if r not in gone)
+        return self._change_rules(_with_rules(self._program, kept), (), tuple(gone))
+
+    def _change_rules(self, program: Program, new: tuple[Rule, ...], gone: tuple[Rule, ...]) -> Update:
+        problems = [p for p in check(program) if p.severity == "error"]
+        if problems:
+            raise ProgramError(problems)
+        old = self._program
+        ruled = self._driver.change_rules(normalise(program, self._stored))
+        self._program = program
+        try:
+            asserted = self._apply(_facts_of(new), _facts_of(gone))
+        except BaseException:
+            self._program = old
+            self._driver.change_rules(normalise(old, self._stored))
+            raise
+        return self._told([ruled, asserted])
+
+    # Facts.
+
+    def update(self, add: FactInput = (), delete: FactInput = ()) -> Update:
+        """Assert and retract facts; what that changed, exactly.
+
+        Adding a fact twice, or one that is derived, asserts it. Deleting takes the assertion back: the fact goes
+        unless rules still derive it. Deleting a fact that is not asserted changes nothing. A fact both added and
+        deleted is added.
+        """
+        come = encode_facts(self.engine, add)
+        go = encode_facts(self.engine, delete)
+        ruled = self._make_known(come)
+        return self._told([ruled, self._driver.update(come, go)])
+
+    def _apply(self, add: Iterable[tuple[Predicate, Row]], delete: Iterable[tuple[Predicate, Row]]) -> dict[Predicate, NetChange]:
+        come, go = encode_facts(self.engine, list(add)), encode_facts(self.engine, list(delete))
+        self._make_known(come)
+        return self._driver.update(come, go)
+
+    def _make_known(self, facts: Mapping[Predicate, Facts]) -> dict[Predicate, NetChange]:
+        """Let the views of triples see predicates that facts bring along."""
+        new = [p for p in facts if p not in self._stored]
+        self._stored |= dict.fromkeys(new)
+        rules = self._driver.modules
+        if new and any(is_auxiliary(p.name) for r in rules for p in _predicates(r)):
+            return self._driver.change_rules(normalise(self._program, self._stored))
+        return {}
+
+    def _told(self, changes: list[dict[Predicate, NetChange]]) -> Update:
+        """Changes one after another as one net change, in the words of the user."""
+        total: dict[Predicate, NetChange] = {}
+        for net in (n for change in changes for n in change.items()):
+            predicate, change = net
+            if predicate in total:
+                before = total[predicate]
+                minus, union = self.engine.minus, self.engine.union
+                change = NetChange(
+                    union(minus(before.added, change.removed), minus(change.added, before.removed)),
+                    union(minus(before.removed, change.added), minus(change.removed, before.added)),
+                )
+            total[predicate] = change
+        shown = [(p, c) for p, c in total.items() if not is_auxiliary(p.name)]
+        return Update(
+            {p: decode(self.engine, c.added) for p, c in shown if len(c.added)},
+            {p: decode(self.engine, c.removed) for p, c in shown if len(c.removed)},
+        )
+
+    # Reading.
+
+    def facts(self, name: str | Predicate, arity: int | None = None) -> FactTable:
+        """All facts of a predicate, asserted and derived."""
+        predicate = name if isinstance(name, Predicate) else self._find(name, arity)
+        if predicate not in self._driver.state.tables:
+            return decode(self.engine, self.engine.no_facts(predicate.arity))
+        return decode(self.engine, self._driver.state.tables[predicate].facts())
+
+    def counts(self) -> dict[Predicate, int]:
+        """How many facts each predicate has."""
+        tables = self._driver.state.tables
+        return {p: len(t) for p, t in tables.items() if len(t) and not is_auxiliary(p.name)}
+
+    def __len__(self) -> int:
+        return sum(self.counts().values())
+
+    def _find(self, name: str, arity: int | None) -> Predicate:
+        known = [p for p in dict.fromkeys((*self._program.predicates, *self._driver.state.tables)) if not is_auxiliary(p.name)]
+        found = [p for p in known if p.name == name and arity in (None, p.arity)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"{name} has several arities: {', '.join(str(p.arity) for p in found)}; name one")
+        hint = did_you_mean(name, [p.name for p in known])
+        raise UsageError(f"unknown predicate {name}; {hint or 'no rule and no fact has it'}")
+
+    def derived_triples(self) -> dict[Predicate, list[Row]]:
+        """Facts that rules with a variable in place of a predicate derived for predicates nothing else names."""
+        found: dict[Predicate, list[Row]] = {}
+        tables = self._driver.state.tables
+        for name, arity in ((DERIVED_TRIPLES, 3), (DERIVED_TYPES, 2)):
+            if Predicate(name, arity) in tables:
+                for row in decode(self.engine, tables[Predicate(name, arity)].facts()).rows():
+                    s, p, o = row if arity == 3 else (row[0], Iri(RDF_TYPE), row[1])
+                    atom = triple_atom(s, p, o)
+                    if atom.predicate not in tables or atom.name == TRIPLE:
+                        found.setdefault(atom.predicate, []).append(atom.terms)  # type: ignore[arg-type]
+        return found
+
+    def explain(self) -> dict[str, Any]:
+        """Components and what evaluates them, as plain data."""
+        return {
+            "components": [
+                {
+                    "predicates": [str(p) for p in step.predicates],
+                    "recursive": any(step.is_recursive(m) for m in step.kept),
+                    "rules": [{"heads": [h.name for h in m.rule.heads], "method": "standard"} for m in step.kept],
+                }
+                for step in self._driver.steps
+                if step.kept
+            ],
+            "facts": {str(p): n for p, n in self.counts().items()},
+            "bytes": sum(t.nbytes for t in self._driver.state.tables.values()),
+        }
+
+
+def _program(program: Program | str | Path, dialect: Dialect | None) -> Program:
+    if isinstance(program, Program):
+        return program
+    if isinstance(program, Path):
+        return read(program, dialect)
+    return parse(program, dialect or "rdfox")
+
+
+def _with_rules(program: Program, rules: tuple[Rule, ...]) -> Program:
+    return Program(rules, program.declarations, program.types, program.directives, program.prefixes)
+
+
+def _facts_of(rules: Iterable[Rule]) -> list[tuple[Predicate, Row]]:
+    heads = (_stored_form(h) for r in rules if r.is_fact for h in r.heads)
+    return [(h.predicate, h.terms) for h in heads if is_ground(h)]  # type: ignore[misc]
+
+
+def _stored_form(atom: Atom) -> Atom:
+    return atom
+
+
+def _predicates(rule: Rule) -> list[Predicate]:
+    return [h.predicate for h in rule.heads]

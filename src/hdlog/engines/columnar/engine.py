@@ -1,0 +1,319 @@
+"""The embedded engine: the algebra over sorted columns in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog.engines.columnar import builtins
+from hdlog.engines.columnar.aggregates import aggregate_groups
+from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.dictionary import Dictionary
+from hdlog.engines.columnar.facts import (
+    Counts,
+    Facts,
+    Order,
+    empty_facts,
+    gather,
+    keys_of,
+    primary,
+    sum_facts,
+    union,
+)
+from hdlog.engines.columnar.journal import Journal
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, expand, locate, ranges
+from hdlog.engines.columnar.keys import PairTable, part, part_columns
+from hdlog.engines.columnar.relation import Relation, stack
+from hdlog.engines.columnar.table import SupportedRun, Table
+from hdlog.engines.protocol import Support, Version
+from hdlog.program.model import AggregateCall, Expression
+from hdlog.program.terms import Constant, Term, Variable
+
+Source = Table | Facts
+_NONE = np.empty(0, np.uint8)
+
+
+class ColumnarEngine:
+    def __init__(self, budget: Budget | None = None) -> None:
+        self.dictionary = Dictionary()
+        self.pairs = PairTable()
+        self.journal = Journal()
+        self.budget = budget or Budget()
+
+    def table(self, arity: int) -> Table:
+        return Table(self.pairs, arity, self.journal)
+
+    def encode(self, term: Constant) -> np.uint32:
+        ids: Ids = self.dictionary.encode_terms([term])
+        return np.uint32(ids[0])
+
+    # Relations.
+
+    def unit(self) -> Relation:
+        return Relation({}, 1)
+
+    def scan(self, facts: Facts, terms: Sequence[Term]) -> Relation:
+        return self._selected(facts.columns(), len(facts), facts.counts, terms)
+
+    def scan_version(self, version: Version, terms: Sequence[Term]) -> Relation:
+        return self.join(self.unit(), version, terms)
+
+    def _selected(self, columns: Sequence[Ids], rows: int, counts: Counts | None, terms: Sequence[Term]) -> Relation:
+        """Rows that agree with the constants and repeated variables of an atom, by variable."""
+        kept: NDArray[np.bool_] | None = None
+        found: dict[str, Ids] = {}
+        for column, term in zip(columns, terms, strict=True):
+            if isinstance(term, Variable):
+                same = column == found[term.name] if term.name in found else None
+                found.setdefault(term.name, column)
+            else:
+                same = column == self.encode(term)
+            if same is not None:
+                kept = same if kept is None else kept & same
+        relation = Relation(found, rows, counts)
+        return relation if kept is None else relation.take(kept)
+
+    def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+        sources: list[tuple[Source, int]] = [(version.table, 1)] if len(version.table) else []
+        sources += [(f, 1) for f in version.plus if len(f)] + [(f, -1) for f in version.minus if len(f)]
+        parts = [self._join(left, source, terms).scaled(sign) for source, sign in sources if len(left)]
+        if not parts:
+            names = [*left.columns, *(t.name for t in terms if isinstance(t, Variable))]
+            return Relation({n: np.empty(0, np.uint32) for n in names}, 0)
+        return stack(parts)
+
+    def _join(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
+        bound = tuple(i for i, t in enumerate(terms) if not isinstance(t, Variable) or t.name in left.columns)
+        free = tuple(i for i in range(len(terms)) if i not in bound)
+        if not free:
+            return self._lookup(left, source, terms)
+        if not any(isinstance(terms[i], Variable) for i in bound):
+            return self._cross(left, self._scan_source(source, terms, bound))
+        lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
+        probe, rights, weights = self._probe(source, (bound, free), lefts)
+        columns = {n: c[probe] for n, c in left.columns.items()}
+        kept: NDArray[np.bool_] | None = None
+        for i, column in zip(free, part_columns(self.pairs, rights, len(free)), strict=True):
+            name = terms[i].name  # type: ignore[union-attr]
+            if name in columns:
+                kept = (column == columns[name]) if kept is None else kept & (column == columns[name])
+            else:
+                columns[name] = column
+        counts = left.counts[probe] if left.counts is not None else None
+        if weights is not None:
+            counts = weights if counts is None else counts * weights
+        relation = Relation(columns, len(probe), counts)
+        return relation if kept is None else relation.take(kept)
+
+    def _column(self, relation: Relation, term: Term) -> Ids:
+        if isinstance(term, Variable):
+            return relation.columns[term.name]
+        return np.full(len(relation), self.encode(term), np.uint32)
+
+    def _probe(self, source: Source, order: Order, lefts: Ids) -> tuple[Rows, Ids, Counts | None]:
+        """For each left id the right ids it stands with: number of the probe, right id, multiplicity."""
+        ordered = bool((lefts[1:] >= lefts[:-1]).all())
+        rank = None if ordered else np.argsort(lefts, kind="stable")
+        probes = lefts if rank is None else lefts[rank]
+        found = [self._probe_run(*run, probes) for run in _runs(source, order)]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.uint32), None
+        probe = np.concatenate([f[0] for f in found]) if len(found) > 1 else found[0][0]
+        rights = np.concatenate([f[1] for f in found]) if len(found) > 1 else found[0][1]
+        weights = found[0][2]  # only facts have them, and facts are one run
+        return (probe if rank is None else rank[probe]), rights, weights
+
+    def _probe_run(
+        self, keys: Keys, dead: Flags, counts: Counts | None, probes: Ids
+    ) -> tuple[Rows, Ids, Counts | None]:
+        low, high = ranges(keys, probes)
+        self.budget.check_rows(int((high - low).sum()))
+        probe, rights = expand(keys, dead, low, high)
+        if counts is None:
+            return probe, rights, None
+        lengths = high - low
+        starts = np.cumsum(lengths) - lengths
+        at = np.arange(len(probe)) - np.repeat(starts - low, lengths)
+        return probe, rights, counts[at]
+
+    def _lookup(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
+        """Rows whose atom, fully bound, is a fact."""
+        rank, keys = self._sorted_keys(left, terms)
+        if isinstance(source, Table):
+            found = source.contains(keys)
+            kept = np.sort(rank[found]) if rank is not None else np.flatnonzero(found)
+            return left if len(kept) == len(left) else left.take(kept)
+        at = locate(source.keys, keys)
+        hits = np.flatnonzero(at >= 0)
+        relation = left.take(hits if rank is None else rank[hits])
+        if source.counts is None:
+            return relation
+        return Relation(relation.columns, len(relation), relation.weights() * source.counts[at[hits]])
+
+    def _sorted_keys(self, left: Relation, terms: Sequence[Term]) -> tuple[Rows | None, Keys]:
+        columns = [self._column(left, t) for t in terms]
+        keys = keys_of(self.pairs, columns, primary(len(terms)), len(left), grow=False)
+        if (keys[1:] >= keys[:-1]).all():
+            return None, keys
+        rank = np.argsort(keys)
+        return rank, keys[rank]
+
+    def _scan_source(self, source: Source, terms: Sequence[Term], bound: tuple[int, ...]) -> Relation:
+        if not bound:
+            facts = source.facts() if isinstance(source, Table) else source
+            return self.scan(facts, terms)
+        # Constants only: one probe of the index on them.
+        single = Relation({}, 1)
+        free = tuple(i for i in range(len(terms)) if i not in bound)
+        lefts = part(self.pairs, [self._column(single, terms[i]) for i in bound], 1, grow=False)
+        _, rights, weights = self._probe(source, (bound, free), lefts)
+        columns = part_columns(self.pairs, rights, len(free))
+        return self._selected(columns, len(rights), weights, [terms[i] for i in free])
+
+    def _cross(self, left: Relation, right: Relation) -> Relation:
+        if not left.columns and len(left) == 1:
+            factor = 1 if left.counts is None else int(left.counts[0])
+            return right.scaled(factor)
+        self.budget.check_rows(len(left) * len(right))
+        a = np.repeat(np.arange(len(left)), len(right))
+        b = np.tile(np.arange(len(right)), len(left))
+        columns = {n: c[a] for n, c in left.columns.items()} | {n: c[b] for n, c in right.columns.items()}
+        counts = None
+        if left.counts is not None or right.counts is not None:
+            counts = left.weights()[a] * right.weights()[b]
+        return Relation(columns, len(a), counts)
+
+    def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+        rank, keys = self._sorted_keys(left, terms)
+        present = version.table.contains(keys).astype(np.int8)
+        for facts in version.plus:
+            present += facts.contains(keys)
+        for facts in version.minus:
+            present -= facts.contains(keys)
+        absent = np.flatnonzero(present == 0)
+        if len(absent) == len(left):
+            return left
+        return left.take(absent if rank is None else np.sort(rank[absent]))
+
+    def filter(self, relation: Relation, condition: Expression) -> Relation:
+        return builtins.select(self.dictionary, self.pairs, relation, condition)
+
+    def extend(self, relation: Relation, expression: Expression, name: str) -> Relation:
+        return builtins.extend(self.dictionary, self.pairs, relation, expression, name)
+
+    def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation:
+        return relation.keep(names)
+
+    def project(self, relation: Relation, terms: Sequence[Term]) -> Facts:
+        columns = [self._column(relation, t) for t in terms]
+        keys = keys_of(self.pairs, columns, primary(len(terms)), len(relation))
+        return gather(self.pairs, len(terms), keys, relation.counts)
+
+    def negate(self, relation: Relation) -> Relation:
+        return relation.scaled(-1)
+
+    def is_empty(self, relation: Relation | Facts) -> bool:
+        return len(relation) == 0
+
+    def count(self, relation: Relation | Facts) -> int:
+        return len(relation)
+
+    # Fact sets.
+
+    def no_facts(self, arity: int) -> Facts:
+        return empty_facts(self.pairs, arity)
+
+    def facts_from_columns(self, columns: Sequence[Ids], rows: int) -> Facts:
+        """Each row once."""
+        keys = keys_of(self.pairs, columns, primary(len(columns)), rows)
+        return gather(self.pairs, len(columns), keys, None).once()
+
+    def plus(self, parts: Iterable[Facts], arity: int) -> Facts:
+        return sum_facts(list(parts), self.pairs, arity)
+
+    def minus(self, a: Facts, b: Facts) -> Facts:
+        return a.minus(b)
+
+    def union(self, a: Facts, b: Facts) -> Facts:
+        return union(a, b)
+
+    def opposite(self, facts: Facts) -> Facts:
+        return facts.negated()
+
+    def distinct(self, facts: Facts) -> Facts:
+        return facts.once()
+
+    def heads_of(self, facts: Facts, width: int) -> Facts:
+        return self.facts_from_columns(facts.columns()[:width], len(facts))
+
+    def aggregate(self, version: Version, groups: Facts, width: int, call: AggregateCall, column: int) -> Facts:
+        arity = version.table.arity
+        variables = [Variable(str(i)) for i in range(arity)]
+        members = self.join(self.scan(groups, variables[:width]), version, variables)
+        columns = [members.columns[str(i)] for i in range(arity)]
+        keys, values = aggregate_groups(self.dictionary, self.pairs, columns, members.weights(), width, call, column)
+        return self.facts_from_columns([*keys, values], len(values))
+
+    # Tables.
+
+    def size(self, table: Table) -> int:
+        return len(table)
+
+    def fan_out(self, version: Version, bound: Sequence[int]) -> float:
+        size = len(version.table) + sum(map(len, version.plus))
+        if not size or not bound:
+            return float(size)
+        if len(bound) == version.table.arity:
+            return 1.0 / (1 + size)
+        return size / max(1, version.table.distinct(tuple(bound)))
+
+    def facts(self, table: Table) -> Facts:
+        return table.facts()
+
+    def adjust(self, table: Table, facts: Facts, support: Support) -> None:
+        if len(facts):
+            table.adjust(facts, support)
+
+    def insert(self, table: Table, facts: Facts) -> None:
+        table.insert(facts)
+
+    def delete(self, table: Table, facts: Facts) -> None:
+        table.delete(facts)
+
+    def live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
+        return facts.take(table.contains(facts.keys) == wanted).once()
+
+    def founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
+        def test(run: SupportedRun, at: Rows) -> NDArray[np.bool_]:
+            return ((run.asserted[at] != 0) | (run.nonrecursive[at] != 0)) == wanted
+
+        return table.select(facts, test).once()
+
+    def asserted(self, table: Table, facts: Facts) -> Facts:
+        return table.select(facts, lambda run, at: run.asserted[at] != 0).once()
+
+    def supported(self, table: Table, facts: Facts) -> Facts:
+        def test(run: SupportedRun, at: Rows) -> NDArray[np.bool_]:
+            return (run.asserted[at] != 0) | (run.nonrecursive[at] != 0) | (run.recursive[at] != 0)
+
+        return table.select(facts, test).once()
+
+    # Updates.
+
+    def begin(self) -> None:
+        self.journal.begin()
+
+    def commit(self) -> None:
+        self.journal.commit()
+
+    def roll_back(self) -> None:
+        self.journal.roll_back()
+
+
+def _runs(source: Source, order: Order) -> list[tuple[Keys, Flags, Counts | None]]:
+    if isinstance(source, Table):
+        return [(run.keys, run.dead, None) for run in source.index(order)]
+    keys, counts = source.index(order)
+    return [(keys, _NONE, counts)]

@@ -1,0 +1,140 @@
+"""Sets of facts with multiplicities: sorted unique keys, and counts where they are not all one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog.engines.columnar.kernels import Ids, Keys, locate, merge_order
+from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
+
+Counts = NDArray[np.int64]
+Order = tuple[tuple[int, ...], tuple[int, ...]]
+"""Columns in the left and in the right part of a key."""
+
+
+def primary(arity: int) -> Order:
+    columns = tuple(range(arity))
+    return (columns[:1], ()) if arity <= 1 else (columns[:-1], columns[-1:])
+
+
+def keys_of(pairs: PairTable, columns: Sequence[Ids], order: Order, rows: int, grow: bool = True) -> Keys:
+    left, right = order
+    return pack(
+        part(pairs, [columns[c] for c in left], rows, grow),
+        part(pairs, [columns[c] for c in right], rows, grow),
+    )
+
+
+def columns_of(pairs: PairTable, keys: Keys, order: Order) -> list[Ids]:
+    """Columns 0, 1, ... of the rows that keys of this order stand for."""
+    left, right = order
+    upper, lower = unpack(keys)
+    found = dict(zip(left, part_columns(pairs, upper, len(left)), strict=True))
+    found |= dict(zip(right, part_columns(pairs, lower, len(right)), strict=True))
+    return [found[c] for c in range(len(found))]
+
+
+@dataclass(eq=False)
+class Facts:
+    """Facts of one arity, each with a multiplicity other than zero."""
+
+    pairs: PairTable
+    arity: int
+    keys: Keys
+    counts: Counts | None = None
+    _indexes: dict[Order, tuple[Keys, Counts | None]] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def columns(self) -> list[Ids]:
+        return columns_of(self.pairs, self.keys, primary(self.arity))
+
+    def index(self, order: Order) -> tuple[Keys, Counts | None]:
+        """Keys in another order, with their counts; made once."""
+        if order == primary(self.arity):
+            return self.keys, self.counts
+        if order not in self._indexes:
+            keys = keys_of(self.pairs, self.columns(), order, len(self))
+            self._indexes[order] = sort_keys(keys, self.counts)
+        return self._indexes[order]
+
+    def weights(self) -> Counts:
+        return np.ones(len(self), np.int64) if self.counts is None else self.counts
+
+    def take(self, mask: NDArray[np.bool_]) -> Facts:
+        if mask.all():
+            return self
+        return Facts(self.pairs, self.arity, self.keys[mask], None if self.counts is None else self.counts[mask])
+
+    def once(self) -> Facts:
+        """Each fact with multiplicity one."""
+        return self if self.counts is None else Facts(self.pairs, self.arity, self.keys)
+
+    def negated(self) -> Facts:
+        return Facts(self.pairs, self.arity, self.keys, -self.weights())
+
+    def contains(self, probes: Keys) -> NDArray[np.bool_]:
+        """Which of the sorted probes are here."""
+        return np.asarray(locate(self.keys, probes) >= 0)
+
+    def minus(self, other: Facts) -> Facts:
+        """Facts of this that are not in the other, multiplicities aside."""
+        if not len(self) or not len(other):
+            return self
+        return self.take(~other.contains(self.keys))
+
+
+def sort_keys(keys: Keys, counts: Counts | None) -> tuple[Keys, Counts | None]:
+    if counts is None:
+        return np.sort(keys), None
+    order = np.argsort(keys)
+    return keys[order], counts[order]
+
+
+def empty_facts(pairs: PairTable, arity: int) -> Facts:
+    return Facts(pairs, arity, np.empty(0, np.uint64))
+
+
+def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> Facts:
+    """Keys in any order, with repetitions, as facts; multiplicities add up, zeros vanish."""
+    if not len(keys):
+        return empty_facts(pairs, arity)
+    keys, counts = sort_keys(keys, counts)
+    first = np.empty(len(keys), np.bool_)
+    first[0] = True
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    if counts is None:
+        if len(starts) == len(keys):
+            return Facts(pairs, arity, keys)
+        return Facts(pairs, arity, keys[starts], np.diff(starts, append=len(keys)))
+    totals = np.add.reduceat(counts, starts)
+    kept = totals != 0
+    return Facts(pairs, arity, keys[starts][kept], None if (totals[kept] == 1).all() else totals[kept])
+
+
+def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
+    """The sum of multiplicities."""
+    parts = [p for p in parts if len(p)]
+    if len(parts) < 2:
+        return parts[0] if parts else empty_facts(pairs, arity)
+    keys = np.concatenate([p.keys for p in parts])
+    if all(p.counts is None for p in parts):
+        return gather(pairs, arity, keys, None)
+    return gather(pairs, arity, keys, np.concatenate([p.weights() for p in parts]))
+
+
+def union(a: Facts, b: Facts) -> Facts:
+    """Facts of either, each once."""
+    if not len(a) or not len(b):
+        return (b if len(b) else a).once()
+    keys = np.concatenate([a.keys, b.keys])[merge_order(a.keys, b.keys)]
+    first = np.empty(len(keys), np.bool_)
+    first[0] = True
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return Facts(a.pairs, a.arity, keys[first])

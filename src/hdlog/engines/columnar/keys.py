@@ -1,0 +1,85 @@
+"""Rows of ids as single 64-bit keys, whatever their width.
+
+A row is cut in two: the left part, by which rows are looked up, and the right part. Each part is one
+32-bit id: nothing is 0, one column is itself, more columns are the id of a pair in the `PairTable`,
+from the left. So every index of every table is one sorted array of `left << 32 | right`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+import numpy as np
+
+from hdlog.engines.columnar.kernels import Ids, Keys, intern, rehash
+
+UNKNOWN = np.uint32(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+class PairTable:
+    """Pairs of ids with dense ids of their own; never forgets a pair."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._stored = np.empty(16, np.uint64)
+        self._slots = np.zeros(64, np.uint32)
+        self._lock = Lock()
+
+    def ids(self, left: Ids, right: Ids, grow: bool = True) -> Ids:
+        """The id of each pair; a new one's is the next, or UNKNOWN without `grow`."""
+        keys = pack(left, right)
+        ids = np.empty(len(keys), np.uint32)
+        with self._lock:
+            if grow:
+                self._reserve(self.size + len(keys))
+            self.size = intern(keys, self._slots, self._stored, self.size, ids, grow)
+        return ids
+
+    def pairs(self, ids: Ids) -> tuple[Ids, Ids]:
+        return unpack(self._stored[ids])
+
+    def _reserve(self, size: int) -> None:
+        if size > len(self._stored):
+            stored = np.empty(max(size, 2 * len(self._stored)), np.uint64)
+            stored[: self.size] = self._stored[: self.size]
+            self._stored = stored
+        if 2 * size > len(self._slots):
+            self._slots = np.zeros(1 << (2 * len(self._stored)).bit_length(), np.uint32)
+            rehash(self._stored, self.size, self._slots)
+
+    @property
+    def nbytes(self) -> int:
+        return self._stored.nbytes + self._slots.nbytes
+
+
+def pack(left: Ids, right: Ids) -> Keys:
+    return (left.astype(np.uint64) << _HALF) | right
+
+
+def unpack(keys: Keys) -> tuple[Ids, Ids]:
+    return (keys >> _HALF).astype(np.uint32), (keys & _LOW).astype(np.uint32)
+
+
+def part(pairs: PairTable, columns: Sequence[Ids], rows: int, grow: bool = True) -> Ids:
+    """One id per row for several columns."""
+    if not columns:
+        return np.zeros(rows, np.uint32)
+    ids = columns[0]
+    for column in columns[1:]:
+        known = ids
+        ids = pairs.ids(known, column, grow)
+        if not grow:
+            ids[known == UNKNOWN] = UNKNOWN
+    return ids
+
+
+def part_columns(pairs: PairTable, ids: Ids, width: int) -> list[Ids]:
+    """The columns that `part` made into one id."""
+    columns: list[Ids] = []
+    for _ in range(width - 1):
+        ids, last = pairs.pairs(ids)
+        columns.insert(0, last)
+    return [ids, *columns] if width else []

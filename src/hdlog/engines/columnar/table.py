@@ -1,0 +1,312 @@
+"""A predicate's facts with their supports, in sorted runs, and indexes over them.
+
+The life of a fact: *stored* with supports while any derivation or assertion is known, *live* while it
+belongs to the materialisation. Overdeletion makes a fact dead and leaves its supports, so that a
+rederivation finds them. New facts come as a new run; runs are merged when small ones pile up, and what is
+dead and without support is dropped then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog.engines.columnar.facts import Facts, Order, columns_of, empty_facts, keys_of, primary
+from hdlog.engines.columnar.journal import Journal
+from hdlog.engines.columnar.kernels import Flags, Keys, Rows, locate, merge_order
+from hdlog.engines.columnar.keys import PairTable
+
+Support = Literal["asserted", "nonrecursive", "recursive"]
+_NONE = np.empty(0, np.uint8)
+
+
+@dataclass(eq=False)
+class Run:
+    """Sorted keys; `dead` is empty while all are live."""
+
+    keys: Keys
+    dead: Flags = field(default_factory=lambda: _NONE)
+    born: int = 0
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def mark(self, at: Rows, dead: bool, journal: Journal) -> None:
+        if not len(self.dead):
+            if not dead:
+                return
+            self.dead = np.zeros(len(self), np.uint8)
+        journal.save(self.dead, at, self.born)
+        self.dead[at] = dead
+
+
+@dataclass(eq=False)
+class SupportedRun(Run):
+    asserted: Flags = field(default_factory=lambda: _NONE)
+    nonrecursive: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    recursive: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+class Index:
+    """Runs of keys in one order of the columns."""
+
+    def __init__(self, order: Order, journal: Journal, runs: list[Run]) -> None:
+        self.order = order
+        self.journal = journal
+        self.runs = runs
+        self._saved = -1
+
+    def save(self) -> None:
+        """Before the first change of an update: remember the runs there are."""
+        if self._saved != self.journal.number:
+            self._saved = self.journal.number
+            runs = list(self.runs)
+
+            def restore() -> None:
+                self.runs = runs
+
+            self.journal.note(restore)
+
+    def insert(self, keys: Keys) -> None:
+        """Sorted keys become live; those stored as dead are woken."""
+        self.save()
+        for run in self.runs:
+            if len(run.dead) and len(keys):
+                at = locate(run.keys, keys)
+                run.mark(at[at >= 0], False, self.journal)
+                keys = keys[at < 0]
+        if len(keys):
+            self.runs.append(Run(keys, born=self.journal.number))
+            self._merge()
+
+    def delete(self, keys: Keys) -> None:
+        self.save()
+        for run in self.runs:
+            at = locate(run.keys, keys)
+            if (at >= 0).any():
+                run.mark(at[at >= 0], True, self.journal)
+                keys = keys[at < 0]
+            if not len(keys):
+                return
+
+    def _merge(self) -> None:
+        while len(self.runs) > 1 and len(self.runs[-2]) <= 2 * len(self.runs[-1]):
+            b, a = self.runs.pop(), self.runs.pop()
+            order = merge_order(a.keys, b.keys)
+            keys = np.concatenate([a.keys, b.keys])[order]
+            if len(a.dead) or len(b.dead):
+                dead = np.concatenate([_marks(a), _marks(b)])[order]
+                keys = keys[dead == 0]
+            self.runs.append(Run(keys, born=self.journal.number))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(r.keys.nbytes + r.dead.nbytes for r in self.runs)
+
+
+def _marks(run: Run) -> Flags:
+    return run.dead if len(run.dead) else np.zeros(len(run), np.uint8)
+
+
+class Table:
+    """The facts of one predicate."""
+
+    def __init__(self, pairs: PairTable, arity: int, journal: Journal) -> None:
+        self.pairs = pairs
+        self.arity = arity
+        self.journal = journal
+        self.runs: list[SupportedRun] = []
+        self.live = 0
+        self.indexes: dict[Order, Index] = {}
+        self._distinct: dict[tuple[int, ...], tuple[int, int]] = {}
+        self._saved = -1
+
+    def __len__(self) -> int:
+        return self.live
+
+    def _save(self) -> None:
+        if self._saved != self.journal.number:
+            self._saved = self.journal.number
+            runs, live = list(self.runs), self.live
+
+            def restore() -> None:
+                self.runs, self.live = runs, live
+
+            self.journal.note(restore)
+
+    # Reading.
+
+    def index(self, order: Order) -> list[Run]:
+        """The runs in an order of columns; the index is made when first asked for."""
+        if order == primary(self.arity):
+            return list(self.runs)
+        if order not in self.indexes:
+            keys = keys_of(self.pairs, self.facts().columns(), order, self.live)
+            runs = [Run(np.sort(keys))] if len(keys) else []
+            index = self.indexes[order] = Index(order, self.journal, runs)
+            # Made in mid-update, it shows that update's changes, and goes with them.
+            self.journal.note(lambda: self._forget(order, index))
+        return self.indexes[order].runs
+
+    def _forget(self, order: Order, index: Index) -> None:
+        if self.indexes.get(order) is index:
+            del self.indexes[order]
+
+    def facts(self) -> Facts:
+        """All live facts."""
+        parts = [run.keys[run.dead == 0] if len(run.dead) else run.keys for run in self.runs]
+        if not parts:
+            return empty_facts(self.pairs, self.arity)
+        keys = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        return Facts(self.pairs, self.arity, keys)
+
+    def contains(self, probes: Keys) -> NDArray[np.bool_]:
+        """Which of the sorted probes are live."""
+        found = np.zeros(len(probes), np.bool_)
+        for run in self.runs:
+            at = locate(run.keys, probes)
+            hits = np.flatnonzero(at >= 0)
+            found[hits] = True if not len(run.dead) else run.dead[at[hits]] == 0
+        return found
+
+    def values(self, facts: Facts, support: Support) -> NDArray[np.int64]:
+        """A support of each fact, 0 where it is not stored."""
+        found = np.zeros(len(facts), np.int64)
+        for run in self.runs:
+            at = locate(run.keys, facts.keys)
+            found[at >= 0] = getattr(run, support)[at[at >= 0]]
+        return found
+
+    def distinct(self, bound: tuple[int, ...]) -> int:
+        """About how many values the bound columns have together; exact when last counted."""
+        known = self._distinct.get(bound)
+        if known is None or not 0.5 <= (known[0] + 1) / (self.live + 1) <= 2:
+            free = tuple(i for i in range(self.arity) if i not in bound)
+            runs = self.index((bound, free))
+            count = 0
+            if runs:
+                lefts = max(runs, key=len).keys >> np.uint64(32)
+                largest = 1 + int(np.count_nonzero(lefts[1:] != lefts[:-1]))
+                count = int(largest * self.live / max(1, max(map(len, runs))))
+            known = self._distinct[bound] = (self.live, max(1, min(count, self.live)))
+        return known[1]
+
+    # Changing.
+
+    def adjust(self, facts: Facts, support: Support) -> None:
+        """Add multiplicities to a support; facts not yet stored are stored, dead."""
+        self._save()
+        keys, counts = facts.keys, facts.weights()
+        for run in self.runs:
+            at = locate(run.keys, keys)
+            hit = at >= 0
+            if hit.any():
+                column = getattr(run, support)
+                self.journal.save(column, at[hit], run.born)
+                column[at[hit]] += counts[hit].astype(column.dtype)
+                keys, counts = keys[~hit], counts[~hit]
+        if len(keys):
+            run = SupportedRun(
+                keys,
+                np.ones(len(keys), np.uint8),
+                self.journal.number,
+                np.zeros(len(keys), np.uint8),
+                np.zeros(len(keys), np.int32),
+                np.zeros(len(keys), np.int32),
+            )
+            column = getattr(run, support)
+            column[:] = counts.astype(column.dtype)
+            self.runs.append(run)
+            self._merge()
+
+    def insert(self, facts: Facts) -> None:
+        """Stored, dead facts become live."""
+        self._flip(facts, True)
+
+    def delete(self, facts: Facts) -> None:
+        """Live facts become dead; their supports stay."""
+        self._flip(facts, False)
+
+    def _flip(self, facts: Facts, live: bool) -> None:
+        if not len(facts):
+            return
+        self._save()
+        left = facts.keys
+        for run in self.runs:
+            at = locate(run.keys, left)
+            run.mark(at[at >= 0], not live, self.journal)
+            left = left[at < 0]
+        assert not len(left), "facts are stored before they become live"
+        self.live += len(facts) if live else -len(facts)
+        if self.indexes:
+            columns = facts.columns()
+            for index in self.indexes.values():
+                keys = np.sort(keys_of(self.pairs, columns, index.order, len(facts)))
+                (index.insert if live else index.delete)(keys)
+
+    def select(self, facts: Facts, test: Callable[[SupportedRun, Rows], NDArray[np.bool_]]) -> Facts:
+        """The facts that pass a test on their run; those not stored do not."""
+        passed = np.zeros(len(facts), np.bool_)
+        for run in self.runs:
+            at = locate(run.keys, facts.keys)
+            hits = np.flatnonzero(at >= 0)
+            if len(hits):
+                passed[hits] = test(run, at[hits])
+        return facts.take(passed)
+
+    def _merge(self) -> None:
+        while len(self.runs) > 1 and len(self.runs[-2]) <= 2 * len(self.runs[-1]):
+            b, a = self.runs.pop(), self.runs.pop()
+            order = merge_order(a.keys, b.keys)
+
+            def merged(name: str, a: SupportedRun = a, b: SupportedRun = b, order: Rows = order) -> NDArray[np.int64]:
+                left, right = (_marks(r) if name == "dead" else getattr(r, name) for r in (a, b))
+                both: NDArray[np.int64] = np.concatenate([left, right])[order]
+                return both
+
+            run = SupportedRun(
+                merged("keys"),  # type: ignore[arg-type]
+                merged("dead") if len(a.dead) or len(b.dead) else _NONE,  # type: ignore[arg-type]
+                self.journal.number,
+                merged("asserted"),  # type: ignore[arg-type]
+                merged("nonrecursive"),  # type: ignore[arg-type]
+                merged("recursive"),  # type: ignore[arg-type]
+            )
+            self.runs.append(_without_rubbish(run))
+
+    @property
+    def nbytes(self) -> int:
+        own = sum(
+            r.keys.nbytes + r.dead.nbytes + r.asserted.nbytes + r.nonrecursive.nbytes + r.recursive.nbytes
+            for r in self.runs
+        )
+        return own + sum(i.nbytes for i in self.indexes.values())
+
+    def columns(self) -> list[NDArray[np.uint32]]:
+        facts = self.facts()
+        return columns_of(self.pairs, facts.keys, primary(self.arity))
+
+
+def _without_rubbish(run: SupportedRun) -> SupportedRun:
+    """A run without what is dead and has no support, if that is much of it."""
+    if not len(run.dead):
+        return run
+    rubbish = (run.dead != 0) & (run.asserted == 0) & (run.nonrecursive == 0) & (run.recursive == 0)
+    if not rubbish.any():
+        if not run.dead.any():
+            run.dead = _NONE
+        return run
+    kept = ~rubbish
+    dead = run.dead[kept]
+    return SupportedRun(
+        run.keys[kept],
+        dead if dead.any() else _NONE,
+        run.born,
+        run.asserted[kept],
+        run.nonrecursive[kept],
+        run.recursive[kept],
+    )

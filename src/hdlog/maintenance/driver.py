@@ -1,0 +1,157 @@
+"""The driver: an update visits the components in topological order, and is all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from hdlog.engines.protocol import Engine, FactSet
+from hdlog.maintenance.aggregation import AggregateModule
+from hdlog.maintenance.counting import count
+from hdlog.maintenance.dred import DRed
+from hdlog.maintenance.module import Module
+from hdlog.maintenance.standard import StandardModule
+from hdlog.maintenance.state import NetChange, State, Step
+from hdlog.maintenance.trace import Trace
+from hdlog.program.dependencies import DependencyGraph
+from hdlog.program.model import Aggregate, Predicate, Program, Rule
+
+Steps = tuple[Step, ...]
+
+
+class Driver:
+    """Keeps the materialisation of a core program exact."""
+
+    def __init__(self, engine: Engine, trace: Trace | None = None) -> None:
+        self.engine = engine
+        self.trace = trace or Trace()
+        self.state = State(engine)
+        self.modules: dict[Rule, Module] = {}
+        self.steps: Steps = ()
+
+    def update(
+        self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]
+    ) -> dict[Predicate, NetChange]:
+        """Assert and retract facts; the exact net change of each predicate that changed."""
+        return self._whole(lambda: self._run(self._steps_with(added), self._signed(added, removed)))
+
+    def change_rules(self, program: Program) -> dict[Predicate, NetChange]:
+        """Take another core program for the one there is."""
+        old_steps, old_modules = self.steps, self.modules
+        modules = {rule: self.modules.get(rule) or self._module(rule) for rule in program.rules}
+        gone = [m for rule, m in self.modules.items() if rule not in modules]
+        fresh = [m for rule, m in modules.items() if rule not in self.modules]
+        try:
+            self.modules = modules
+            self.steps = self._components(program, gone)
+            changing = tuple(
+                replace(
+                    step,
+                    kept=tuple(m for m in step.kept if m not in fresh),
+                    fresh=tuple(m for m in step.kept if m in fresh),
+                    gone=tuple(m for m in gone if any(h.predicate in step.predicates for h in m.rule.heads)),
+                )
+                for step in self.steps
+            )
+
+            def run() -> dict[Predicate, NetChange]:
+                self._reclassify(old_steps, changing)
+                return self._run(changing, {})
+
+            return self._whole(run)
+        except BaseException:
+            self.steps, self.modules = old_steps, old_modules
+            raise
+
+    def _whole(self, run: Callable[[], dict[Predicate, NetChange]]) -> dict[Predicate, NetChange]:
+        """All of an update or, after any error or interrupt, nothing of it."""
+        self.engine.begin()
+        try:
+            net = run()
+        except BaseException:
+            self.engine.roll_back()
+            raise
+        finally:
+            self.state.net = {}
+        self.engine.commit()
+        return net
+
+    def _run(self, steps: Steps, asserted: Mapping[Predicate, FactSet]) -> dict[Predicate, NetChange]:
+        self.trace.start(len(steps))
+        for step in steps:
+            here = {p: asserted[p] for p in step.predicates if p in asserted}
+            if not here and not step.gone and not step.fresh and not self._touches(step):
+                continue
+            self.trace.component(tuple(p.name for p in step.predicates))
+            if any(step.is_recursive(m) for m in (*step.kept, *step.gone, *step.fresh)):
+                DRed(self.state, step, self.trace).run(here)
+            else:
+                count(self.state, step, here)
+                self.trace.round("count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates))
+        changed = {p: n for p, n in self.state.net.items() if self._is_change(n)}
+        return changed
+
+    def _touches(self, step: Step) -> bool:
+        """Whether a predicate that the step reads has changed."""
+        return any(p in self.state.net and self._is_change(self.state.net[p]) for m in step.kept for p, _ in m.reads)
+
+    def _is_change(self, net: NetChange) -> bool:
+        return not (self.engine.is_empty(net.added) and self.engine.is_empty(net.removed))
+
+    def _signed(
+        self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]
+    ) -> dict[Predicate, FactSet]:
+        """E- := (E- in E) \\ E+ with -1, E+ := E+ \\ E with +1."""
+        signed = {}
+        for p in dict.fromkeys((*added, *removed)):
+            table, nothing = self.state.table(p), self.engine.no_facts(p.arity)
+            come, go = added.get(p, nothing), removed.get(p, nothing)
+            go = self.engine.asserted(table, self.engine.minus(go, come))
+            come = self.engine.minus(come, self.engine.asserted(table, come))
+            total = self.engine.plus([come, self.engine.opposite(go)], p.arity)
+            if not self.engine.is_empty(total):
+                signed[p] = total
+        return signed
+
+    def _steps_with(self, added: Mapping[Predicate, FactSet]) -> Steps:
+        """The steps, and one for each predicate that no rule names."""
+        known = {p for step in self.steps for p in step.predicates}
+        new = tuple(Step((p,), ()) for p in added if p not in known)
+        self.steps = new + self.steps
+        return self.steps
+
+    def _module(self, rule: Rule) -> Module:
+        if any(isinstance(item, Aggregate) for item in rule.body):
+            return AggregateModule(self.engine, rule)
+        return StandardModule(self.engine, rule)
+
+    def _components(self, program: Program, gone: list[Module]) -> Steps:
+        graph = DependencyGraph(program)
+        steps = []
+        for component in graph.components:
+            kept = tuple(self.modules[program.rules[n]] for n in component.rules)
+            steps.append(Step(component.predicates, tuple(dict.fromkeys(kept))))
+        known = {p for step in steps for p in step.predicates}
+        others = dict.fromkeys(
+            (*self.state.tables, *(h.predicate for m in gone for h in m.rule.heads))
+        )
+        return (*(Step((p,), ()) for p in others if p not in known), *steps)
+
+    def _reclassify(self, old: Steps, new: Steps) -> None:
+        """Move supports between the two kinds where a rule has become recursive, or is so no more."""
+        before = {(m, p): s.is_recursive(m) for s in old for m in s.kept for p in s.predicates}
+        for step in new:
+            for module in (*step.kept, *step.gone):
+                for number, head in enumerate(module.rule.heads):
+                    was = before.get((module, head.predicate))
+                    now = step.is_recursive(module)
+                    if head.predicate in step.predicates and was is not None and was is not now:
+                        self._move(module, number, head.predicate, now)
+
+    def _move(self, module: Module, number: int, predicate: Predicate, to_recursive: bool) -> None:
+        found = module.derive_all({key: self.state.new(*key) for key in module.reads})
+        if number in found:
+            table, facts = self.state.table(predicate), found[number]
+            source, target = ("nonrecursive", "recursive") if to_recursive else ("recursive", "nonrecursive")
+            self.engine.adjust(table, self.engine.opposite(facts), source)  # type: ignore[arg-type]
+            self.engine.adjust(table, facts, target)  # type: ignore[arg-type]

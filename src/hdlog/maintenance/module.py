@@ -1,0 +1,39 @@
+"""What a component's rules are evaluated by: one module per rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from hdlog.engines.protocol import FactSet, Version
+from hdlog.program.model import Predicate, Rule
+
+
+@dataclass(frozen=True)
+class Change:
+    """How one literal's facts change in a step: the difference, and the facts on either side of it.
+
+    In a step, derivations are counted that use a fact of at least one `delta`. The literals before the one
+    that uses it are matched in `first`, those after it in `second`, so each derivation is counted once.
+    """
+
+    delta: FactSet
+    first: Version
+    second: Version
+
+
+Changes = Mapping[tuple[Predicate, bool], Change]
+"""By predicate and whether the literal is positive."""
+
+
+class Module(Protocol):
+    rule: Rule
+    reads: tuple[tuple[Predicate, bool], ...]
+    """the literals of the body: predicate, and whether positive"""
+
+    def derive(self, changes: Changes) -> Mapping[int, FactSet]:
+        """Per head number the derivations that use a changed fact, as multiplicities of the head facts."""
+
+    def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
+        """Per head number all derivations."""

@@ -1,0 +1,163 @@
+"""What maintenance works on: the tables, and how each predicate has changed so far in an update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hdlog.engines.protocol import Engine, FactSet, Table, Version
+from hdlog.errors import HdlogError
+from hdlog.maintenance.module import Change, Changes, Module
+from hdlog.program.model import Predicate, Rule
+
+
+@dataclass
+class NetChange:
+    """Facts that came and facts that went, disjoint; the table has the new state already."""
+
+    added: FactSet
+    removed: FactSet
+
+
+@dataclass(frozen=True)
+class Step:
+    """One component's part in an update: its predicates, and the modules with a head among them."""
+
+    predicates: tuple[Predicate, ...]
+    kept: tuple[Module, ...]
+    gone: tuple[Module, ...] = ()
+    fresh: tuple[Module, ...] = ()
+
+    def is_recursive(self, module: Module) -> bool:
+        """Whether a body atom belongs to this very component."""
+        return any(p in self.predicates for p, _ in module.reads)
+
+    def part(self, modules: Sequence[Module], recursive: bool) -> list[Module]:
+        return [m for m in modules if self.is_recursive(m) is recursive]
+
+
+@dataclass
+class State:
+    engine: Engine
+    tables: dict[Predicate, Table] = field(default_factory=dict)
+    net: dict[Predicate, NetChange] = field(default_factory=dict)
+    """the changes of this update, for the predicates of finished components"""
+
+    def table(self, predicate: Predicate) -> Table:
+        if predicate not in self.tables:
+            self.tables[predicate] = self.engine.table(predicate.arity)
+        return self.tables[predicate]
+
+    def change(self, predicate: Predicate) -> NetChange:
+        if predicate in self.net:
+            return self.net[predicate]
+        nothing = self.engine.no_facts(predicate.arity)
+        return NetChange(nothing, nothing)
+
+    # Evaluation.
+
+    def derivations(self, modules: Sequence[Module], changes: Changes, step: Step) -> dict[Predicate, FactSet]:
+        """What modules derive from changed facts, for the predicates of a step."""
+        return self._gathered(modules, [self._guarded(m, lambda m: m.derive(changes)) for m in modules], step)
+
+    def all_derivations(
+        self, modules: Sequence[Module], moment: Callable[[Predicate, bool], Version], step: Step
+    ) -> dict[Predicate, FactSet]:
+        """What modules derive at a moment, whatever has changed."""
+
+        def derive(module: Module) -> Mapping[int, FactSet]:
+            return module.derive_all({key: moment(*key) for key in module.reads})
+
+        return self._gathered(modules, [self._guarded(m, derive) for m in modules], step)
+
+    def difference(self, step: Step, recursive: bool) -> dict[Predicate, FactSet]:
+        """The signed difference of the bodies of a step's rules, old to new."""
+        kept = step.part(step.kept, recursive)
+        parts = [
+            self.derivations(kept, self.counted(literals_of(kept)), step),
+            self.all_derivations(step.part(step.fresh, recursive), self.new, step),
+        ]
+        for p, facts in self.all_derivations(step.part(step.gone, recursive), self.old, step).items():
+            parts.append({p: self.engine.opposite(facts)})
+        return {
+            p: self.engine.plus([part[p] for part in parts if p in part], p.arity)
+            for p in step.predicates
+            if any(p in part for part in parts)
+        }
+
+    def _guarded(self, module: Module, derive: Callable[[Module], Mapping[int, FactSet]]) -> Mapping[int, FactSet]:
+        try:
+            return derive(module)
+        except HdlogError as error:
+            place = f" ({module.rule.span})" if module.rule.span else ""
+            error.args = (f"while evaluating {shown(module.rule)}{place}:\n{error}",)
+            raise
+
+    def _gathered(
+        self, modules: Sequence[Module], results: Sequence[Mapping[int, FactSet]], step: Step
+    ) -> dict[Predicate, FactSet]:
+        parts: dict[Predicate, list[FactSet]] = {}
+        for module, heads in zip(modules, results, strict=True):
+            for number, facts in heads.items():
+                predicate = module.rule.heads[number].predicate
+                if predicate in step.predicates:
+                    parts.setdefault(predicate, []).append(facts)
+        return {p: self.engine.plus(found, p.arity) for p, found in parts.items()}
+
+    # Moments of a predicate: before the update, after it, and what holds before and after.
+
+    def old(self, predicate: Predicate, positive: bool = True) -> Version:
+        net = self.change(predicate)
+        return Version(self.table(predicate), (net.removed,), (net.added,))
+
+    def new(self, predicate: Predicate, positive: bool = True) -> Version:
+        return Version(self.table(predicate))
+
+    def lasting(self, predicate: Predicate, positive: bool = True) -> Version:
+        """For a negative literal, what does not hold before and after: the facts of either."""
+        net = self.change(predicate)
+        if positive:
+            return Version(self.table(predicate), (), (net.added,))
+        return Version(self.table(predicate), (net.removed,), ())
+
+    # How a literal over a finished predicate changes, in each of the three kinds of step.
+
+    def counted(self, literals: Iterable[tuple[Predicate, bool]]) -> Changes:
+        """All at once, signed: from the old to the new."""
+        return {key: self._counted(*key) for key in literals}
+
+    def _counted(self, predicate: Predicate, positive: bool) -> Change:
+        came, went = self._came_and_went(predicate, positive)
+        delta = self.engine.plus([came, self.engine.opposite(went)], predicate.arity)
+        return Change(delta, self.new(predicate), self.old(predicate))
+
+    def shrinking(self, predicate: Predicate, positive: bool, first_round: bool) -> Change:
+        """From the old to what lasts: only losses, all in the first round."""
+        _, went = self._came_and_went(predicate, positive)
+        rest = self.lasting(predicate, positive)
+        if first_round:
+            return Change(went, rest, self.old(predicate))
+        return Change(self.engine.no_facts(predicate.arity), rest, rest)
+
+    def growing(self, predicate: Predicate, positive: bool, first_round: bool) -> Change:
+        """From what lasts to the new: only gains, all in the first round."""
+        came, _ = self._came_and_went(predicate, positive)
+        new = self.new(predicate)
+        if first_round:
+            return Change(came, self.lasting(predicate, positive), new)
+        return Change(self.engine.no_facts(predicate.arity), new, new)
+
+    def _came_and_went(self, predicate: Predicate, positive: bool) -> tuple[FactSet, FactSet]:
+        net = self.change(predicate)
+        return (net.added, net.removed) if positive else (net.removed, net.added)
+
+
+def literals_of(modules: Iterable[Module]) -> dict[tuple[Predicate, bool], None]:
+    """The literals that modules read, each once."""
+    return dict.fromkeys(key for module in modules for key in module.reads)
+
+
+def shown(rule: Rule) -> str:
+    """A rule in a message: its heads and how many body items it has."""
+    heads = ", ".join(h.name for h in rule.heads)
+    return f"the rule for {heads} with {len(rule.body)} body items"

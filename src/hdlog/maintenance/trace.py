@@ -1,0 +1,85 @@
+"""What an update does, told while it does it; and the limits at which it stops."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hdlog.errors import HdlogError
+
+
+class LimitReached(HdlogError):
+    """An update passed a limit on rounds or facts; nothing of it remains."""
+
+    exit_code = 6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """None is no limit."""
+
+    rounds: int | None = None
+    facts: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One round of one phase of one component."""
+
+    component: int
+    components: int
+    predicates: tuple[str, ...]
+    phase: str
+    round: int
+    facts: int
+    total: int
+    seconds: float
+
+
+@dataclass
+class Trace:
+    """The events of an update so far; they survive an interrupt of it."""
+
+    limits: Limits = field(default_factory=Limits)
+    listen: Callable[[Event], None] | None = None
+    events: list[Event] = field(default_factory=list)
+
+    def start(self, components: int) -> None:
+        self.events = []
+        self._components = components
+        self._number = 0
+        self._total = 0
+        self._rounds = 0
+        self._started = time.perf_counter()
+
+    def component(self, names: tuple[str, ...]) -> None:
+        self._number += 1
+        self._names = names
+        self._rounds = 0
+
+    def round(self, phase: str, facts: int) -> None:
+        """A round found so many facts to go on with."""
+        self._rounds += 1
+        self._total += facts
+        event = Event(
+            self._number,
+            self._components,
+            self._names,
+            phase,
+            self._rounds,
+            facts,
+            self._total,
+            time.perf_counter() - self._started,
+        )
+        self.events.append(event)
+        if self.listen:
+            self.listen(event)
+        if self.limits.rounds is not None and self._rounds > self.limits.rounds:
+            raise LimitReached(f"{self._where()} took more than {self.limits.rounds:,} rounds")
+        if self.limits.facts is not None and self._total > self.limits.facts:
+            raise LimitReached(f"{self._where()} passed {self.limits.facts:,} facts in this update")
+
+    def _where(self) -> str:
+        names = ", ".join(self._names[:3]) + (", ..." if len(self._names) > 3 else "")
+        return f"the rules for {names}"

@@ -1,0 +1,250 @@
+"""A program into the core language that modules evaluate.
+
+In the core, a body is atoms without `_`, negations of single such atoms, filters and binds; a rule with an
+aggregate has nothing else: `a(g.., r) :- AGGREGATE(s(g.., v..) ON g.. BIND f(v) AS r)`. Everything else gets
+predicates of its own, whose names begin with `#` and follow from what they stand for, so that the same part of a
+program has the same name in the next version of it. Atoms with a variable in place of a predicate become views.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from hdlog.program.checks import bound_variables
+from hdlog.program.model import (
+    TRIPLE,
+    Aggregate,
+    AggregateCall,
+    Atom,
+    Bind,
+    BodyItem,
+    Filter,
+    Negation,
+    Predicate,
+    Program,
+    Rule,
+    body_atoms,
+    expression_variables,
+)
+from hdlog.program.terms import RDF_TYPE, Iri, Term, Variable, integer
+
+TRIPLES, TYPES = "#triples", "#types"
+"""Views of all triples and of all class memberships, for atoms in bodies."""
+DERIVED_TRIPLES, DERIVED_TYPES = "#derived-triples", "#derived-types"
+"""What heads with a variable predicate or class derive."""
+_S, _P, _O = Variable("s"), Variable("p"), Variable("o")
+_TYPE = Iri(RDF_TYPE)
+
+
+def is_auxiliary(name: str) -> bool:
+    return name.startswith("#")
+
+
+def normalise(program: Program, stored: Iterable[Predicate] = ()) -> Program:
+    """The core program; `stored` are predicates that facts have, though no rule may name them."""
+    normaliser = _Normaliser()
+    for rule in program.rules:
+        if not rule.is_fact:
+            normaliser.rule(rule)
+    rules = normaliser.rules
+    known = dict.fromkeys((*program.predicates, *stored))
+    rules += dict.fromkeys(triple_rules(rules, [p for p in known if p.name != TRIPLE]))
+    return replace(program, rules=tuple(dict.fromkeys(rules)))
+
+
+class _Normaliser:
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+
+    def rule(self, rule: Rule) -> None:
+        heads = tuple(_head(h) for h in rule.heads)
+        for body in self.bodies(rule.body, set()):
+            self.rules.append(Rule(heads, body, rule.span))
+
+    def bodies(self, items: Sequence[BodyItem], outer: set[str]) -> Iterator[tuple[BodyItem, ...]]:
+        """Core bodies that together match what the items match, each match in just one of them."""
+        plain = [_named(i, n) for n, i in enumerate(items) if isinstance(i, Atom | Filter | Bind)]
+        found: list[list[BodyItem]] = [list(plain)]
+        for item in items:
+            if isinstance(item, Aggregate):
+                found = [[*b, *more] for b in found for more in self.aggregate(item, _ready(b, outer))]
+        for item in items:
+            if isinstance(item, Negation):
+                found = [[*b, self.negation(item, b, outer)] for b in found]
+        for body in found:
+            yield tuple(body)
+
+    def negation(self, item: Negation, around: list[BodyItem], outer: set[str]) -> Negation:
+        simple = len(item.body) == 1 and isinstance(item.body[0], Atom) and not item.local
+        if simple and not any(v.is_wildcard for v in _atom_of(item.body[0]).variables()):
+            return Negation((_body_atom(_atom_of(item.body[0])),), (), item.span)
+        bound = bound_variables(tuple(around), outer) - {v.name for v in item.local}
+        shared = sorted(_free_names(item.body) & bound)
+        aux = self.auxiliary("not", item.body, shared, around, outer)
+        return Negation((aux,), (), item.span)
+
+    def auxiliary(
+        self,
+        kind: str,
+        body: Sequence[BodyItem],
+        names: list[str],
+        around: list[BodyItem],
+        outer: set[str],
+        extra: Sequence[str] = (),
+    ) -> Atom:
+        """An atom over `names` and `extra` that holds for the matches of a body."""
+        variables = tuple(Variable(n) for n in (*names, *extra))
+        if not set(names) <= bound_variables(tuple(body), set()):
+            body = [*self.domain(names, around, outer), *body]
+        head = Atom(_name(kind, (body, names, extra)), variables)
+        for core in self.bodies(body, set()):
+            self.rules.append(Rule((head,), core))
+        return head
+
+    def domain(self, names: list[str], around: list[BodyItem], outer: set[str]) -> list[BodyItem]:
+        """An atom with the values that the rest of a rule gives to the names."""
+        known = _ready([i for i in around if not isinstance(i, Negation)], outer)
+        head = Atom(_name("domain", (known, names)), tuple(map(Variable, names)))
+        self.rules.append(Rule((head,), tuple(known)))
+        return [head]
+
+    def aggregate(self, item: Aggregate, around: list[BodyItem]) -> Iterator[list[BodyItem]]:
+        """The ways an aggregate adds to a body: its value, and 0 for a group without a match."""
+        group = [v.name for v in item.group]
+        ways: list[list[BodyItem]] = [[]]
+        for call in item.calls:
+            value = self.aggregated(item, call, group, around)
+            more: list[list[BodyItem]] = [[value]]
+            if item.correlated and call.function in ("count", "sum"):
+                has = Atom(_name("group", value), tuple(map(Variable, group)))
+                self.rules.append(Rule((has,), (value,)))
+                more.append([Negation((has,)), Bind(integer(0), call.result)])
+            ways = [[*way, *m] for way in ways for m in more]
+        yield from ways
+
+    def aggregated(self, item: Aggregate, call: AggregateCall, group: list[str], around: list[BodyItem]) -> Atom:
+        body = [_named(i, n) if isinstance(i, Atom) else i for n, i in enumerate(item.body)]
+        argument = call.argument
+        if argument is not None and not isinstance(argument, Variable):
+            body.append(Bind(argument, Variable("#value")))
+            argument = Variable("#value")
+        own = sorted(bound_variables(tuple(body), set(group)) - set(group))
+        source = self.auxiliary("matches", body, group, around, set(), own)
+        keys = tuple(map(Variable, group))
+        result = Variable("#result")
+        inner = replace(call, argument=argument, result=result)
+        name = _name("aggregate", (source, inner))
+        self.rules.append(Rule((Atom(name, (*keys, result)),), (Aggregate((source,), keys, (inner,)),)))
+        return Atom(name, (*keys, call.result))
+
+
+def _atom_of(item: BodyItem) -> Atom:
+    assert isinstance(item, Atom)
+    return item
+
+
+def _ready(body: Sequence[BodyItem], outer: set[str]) -> list[BodyItem]:
+    """The items of a body that need nothing from outside it."""
+    bound = bound_variables(tuple(body), outer)
+
+    def ready(item: BodyItem) -> bool:
+        if isinstance(item, Bind):
+            return {v.name for v in expression_variables(item.expression)} <= bound
+        if isinstance(item, Filter):
+            return {v.name for v in expression_variables(item.condition)} <= bound
+        return True
+
+    return [i for i in body if ready(i)]
+
+
+def _free_names(body: Sequence[BodyItem]) -> set[str]:
+    """Every name in a body, nested ones too, but for what is local to a nested part."""
+    names: set[str] = set()
+    for item in body:
+        match item:
+            case Atom():
+                names |= {v.name for v in item.variables()}
+            case Filter(condition):
+                names |= {v.name for v in expression_variables(condition)}
+            case Bind(expression, variable):
+                names |= {variable.name, *(v.name for v in expression_variables(expression))}
+            case Negation(inner, local):
+                names |= _free_names(inner) - {v.name for v in local}
+            case Aggregate():
+                names |= {v.name for v in item.group} | {c.result.name for c in item.calls}
+    return names - {"_"}
+
+
+def _name(kind: str, content: object) -> str:
+    return f"#{kind}-{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
+
+
+def _named(item: BodyItem, number: int) -> BodyItem:
+    """An atom with a name for each `_`."""
+    if not isinstance(item, Atom):
+        return item
+    terms: list[Term] = [
+        Variable(f"_{number}_{i}") if isinstance(t, Variable) and t.is_wildcard else t
+        for i, t in enumerate(item.terms)
+    ]
+    return _body_atom(replace(item, terms=tuple(terms)))
+
+
+# Triples.
+
+
+def _body_atom(atom: Atom) -> Atom:
+    return _view(atom, TRIPLES, TYPES)
+
+
+def _head(atom: Atom) -> Atom:
+    return _view(atom, DERIVED_TRIPLES, DERIVED_TYPES)
+
+
+def _view(atom: Atom, triples: str, types: str) -> Atom:
+    if not atom.is_triple:
+        return atom
+    s, p, o = atom.terms
+    return Atom(types, (s, o), atom.span) if p == _TYPE else Atom(triples, (s, p, o), atom.span)
+
+
+def triple_rules(rules: Sequence[Rule], known: Sequence[Predicate]) -> Iterator[Rule]:
+    """What fills the views that rules use, and spreads what their heads derive."""
+    read = {a.name for r in rules for a, _ in body_atoms(r.body)}
+    written = {h.name for r in rules for h in r.heads}
+    views = {TRIPLES: Atom(TRIPLES, (_S, _P, _O)), TYPES: Atom(TYPES, (_S, _O))}
+    sources = [Atom(DERIVED_TRIPLES, (_S, _P, _O)), Atom(DERIVED_TYPES, (_S, _O))]
+    sources = [s for s in sources if s.name in written]
+    for predicate in known:
+        name = Iri(predicate.name)
+        if predicate.arity == 2:
+            fact = Atom(predicate.name, (_S, _O))
+            if TRIPLES in read:
+                yield Rule((Atom(TRIPLES, (_S, name, _O)),), (fact,))
+            if DERIVED_TRIPLES in written:
+                yield Rule((fact,), (Atom(DERIVED_TRIPLES, (_S, name, _O)),))
+        elif predicate.arity == 1:
+            member = Atom(predicate.name, (_S,))
+            if TRIPLES in read:
+                yield Rule((Atom(TRIPLES, (_S, _TYPE, name)),), (member,))
+            if TYPES in read:
+                yield Rule((Atom(TYPES, (_S, name)),), (member,))
+            if DERIVED_TRIPLES in written:
+                yield Rule((member,), (Atom(DERIVED_TRIPLES, (_S, _TYPE, name)),))
+            if DERIVED_TYPES in written:
+                yield Rule((member,), (Atom(DERIVED_TYPES, (_S, name)),))
+    for source in sources:
+        if source.name == DERIVED_TRIPLES:
+            if TRIPLES in read:
+                yield Rule((views[TRIPLES],), (source,))
+            if TYPES in read:
+                yield Rule((views[TYPES],), (Atom(DERIVED_TRIPLES, (_S, _TYPE, _O)),))
+        else:
+            if TRIPLES in read:
+                yield Rule((Atom(TRIPLES, (_S, _TYPE, _O)),), (source,))
+            if TYPES in read:
+                yield Rule((views[TYPES],), (source,))
+
+
