@@ -1,9 +1,13 @@
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 for name, examples in (("default", 300), ("long", 20_000)):
     settings.register_profile(
-        name, max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck)
+        name,
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

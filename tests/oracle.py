@@ -111,6 +111,7 @@ def item_matches(item: BodyItem, binding: Binding, facts: Facts) -> Iterator[Bin
             if holds(condition, binding):
                 yield binding
         case Bind(expression, variable):
+            assert variable not in binding, f"{variable} has two values"
             try:
                 yield {**binding, variable: evaluate(expression, binding)}
             except NoValue:
@@ -161,14 +162,14 @@ def aggregate_matches(item: Aggregate, binding: Binding, facts: Facts) -> Iterat
     for key, group in groups.items():
         extended = unified(item.group, key, binding)
         try:
-            results = {call.result: aggregated(call, group) for call in item.calls}
+            results = {call.result: aggregated(call, group, item.correlated) for call in item.calls}
         except NoValue:
             continue
         if extended is not None:
             yield {**extended, **results}
 
 
-def aggregated(call: AggregateCall, group: list[Binding]) -> Constant:
+def aggregated(call: AggregateCall, group: list[Binding], correlated: bool) -> Constant:
     """A match whose argument has no value does not count."""
     values = []
     for found in group:
@@ -176,4 +177,6 @@ def aggregated(call: AggregateCall, group: list[Binding]) -> Constant:
             values.append(Iri("") if call.argument is None else evaluate(call.argument, found))
         except NoValue:
             continue
+    if not values and not correlated:
+        raise NoValue
     return aggregate(call, values)

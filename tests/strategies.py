@@ -85,13 +85,13 @@ class Level:
 @st.composite
 def programs(draw: DrawFn, features: Features = Features()) -> Program:
     """Safe, stratified programs over predicates p0, p1, ... whose materialisation is finite."""
-    names = [":" if features.triples else ""]
-    arities = draw(
-        st.lists(st.integers(0 if not features.triples else 1, features.max_arity), min_size=2, max_size=6)
-    )
-    predicates = [Predicate(f"{names[0]}p{i}", arity) for i, arity in enumerate(arities)]
+    widths = [w for w in (1, 2, 2, 1, 2, 3, 0) if w <= features.max_arity]
     if features.triples:
-        predicates = [Predicate(f"http://e/{p.name[1:]}", min(p.arity, 2)) for p in predicates]
+        arities = draw(st.lists(st.sampled_from([1, 2]), min_size=2, max_size=6))
+        predicates = [Predicate(f"http://e/p{i}", arity) for i, arity in enumerate(arities)]
+    else:
+        arities = draw(st.lists(st.sampled_from(widths), min_size=2, max_size=6))
+        predicates = [Predicate(f"p{i}", arity) for i, arity in enumerate(arities)]
     cuts = sorted(draw(st.lists(st.integers(1, len(predicates)), min_size=2, max_size=2)))
     levels = [predicates[: cuts[0]], predicates[cuts[0] : cuts[1]], predicates[cuts[1] :]]
     rules: list[Rule] = []
@@ -99,7 +99,8 @@ def programs(draw: DrawFn, features: Features = Features()) -> Program:
     for members in levels:
         level = Level(tuple(members), below)
         if members and (below or features.recursion):
-            rules += draw(st.lists(_rule(level, features), max_size=max(1, features.max_rules // 2)))
+            least = 1 if level.below else 0
+            rules += draw(st.lists(_rule(level, features), min_size=least, max_size=max(1, features.max_rules // 2)))
         below += tuple(members)
     return Program(tuple(rules[: features.max_rules]))
 
@@ -107,7 +108,7 @@ def programs(draw: DrawFn, features: Features = Features()) -> Program:
 def constants(features: Features = Features()) -> SearchStrategy[Constant]:
     if features.triples:
         return st.sampled_from([Iri(f"http://e/{c}") for c in "abc"])
-    return st.integers(0, 4).map(integer)
+    return st.sampled_from([integer(i) for i in (1, 0, 2, 3)])
 
 
 @st.composite
@@ -140,12 +141,10 @@ def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
 
 @st.composite
 def _atom(draw: DrawFn, predicates: tuple[Predicate, ...], features: Features) -> Atom:
-    term = st.one_of(
-        st.sampled_from([Variable(n) for n in NAMES[:4]]),
-        st.sampled_from([Variable(n) for n in NAMES[:4]]),
-        constants(features),
-        *([st.just(WILDCARD)] if features.wildcards else []),
-    )
+    variables = [Variable(n) for n in "xyxyz"]
+    rare: list[SearchStrategy[Term]] = [constants(features)]
+    rare += [st.just(WILDCARD)] if features.wildcards else []
+    term = st.integers(0, 7).flatmap(lambda n: st.one_of(rare) if n == 7 else st.sampled_from(variables))
     if features.triples and draw(st.integers(0, 4)) == 0:
         predicate = draw(st.one_of(term, st.just(Iri(RDF_TYPE))))
         if not isinstance(predicate, Variable):
@@ -226,7 +225,7 @@ def _aggregate(
 
 
 def facts(
-    program: Program, features: Features = Features(), max_size: int = 12
+    program: Program, features: Features = Features(), min_size: int = 6, max_size: int = 20
 ) -> SearchStrategy[list[Fact]]:
     """Facts over the predicates of a program."""
 
@@ -236,7 +235,7 @@ def facts(
         return predicate, tuple(draw(constants(features)) for _ in range(predicate.arity))
 
     stored = [p for p in program.predicates if not p.name.startswith("[")]
-    return st.lists(one(), max_size=max_size) if stored else st.just([])
+    return st.lists(one(), min_size=min_size, max_size=max_size) if stored else st.just([])
 
 
 def with_facts(program: Program, given: list[Fact]) -> Program:

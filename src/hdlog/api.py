@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.decode import FactTable, decode
+from hdlog.engines.columnar.decode import FactTable, decode, supported_rows
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.load import FactInput, encode_facts
@@ -171,6 +171,13 @@ class Reasoner:
             raise UsageError(f"{name} has several arities: {', '.join(str(p.arity) for p in found)}; name one")
         hint = did_you_mean(name, [p.name for p in known])
         raise UsageError(f"unknown predicate {name}; {hint or 'no rule and no fact has it'}")
+
+    def tables(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
+        """Every stored fact with whether it is asserted and how many derivations it has; for tests and reports."""
+        return {
+            p: supported_rows(self.engine, table)
+            for p, table in self._driver.state.tables.items()
+        }
 
     def derived_triples(self) -> dict[Predicate, list[Row]]:
         """Facts that rules with a variable in place of a predicate derived for predicates nothing else names."""

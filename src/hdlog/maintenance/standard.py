@@ -92,6 +92,8 @@ class StandardModule:
         for item in builtins:
             expression = item.condition if isinstance(item, Filter) else item.expression
             names |= {v.name for v in expression_variables(expression)}
+            # The delta of a negated literal may have given the variable of a BIND its value.
+            names |= {item.variable.name} if isinstance(item, Bind) else set()
         return sorted(names)
 
     def _apply_builtins(

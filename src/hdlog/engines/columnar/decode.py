@@ -13,6 +13,7 @@ from hdlog.engines.columnar.dictionary import INTEGER, Dictionary
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.table import Table
 from hdlog.program.functions import NoValue, number
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import XSD_STRING, BlankNode, Constant, Iri, Literal
@@ -99,3 +100,12 @@ def plain_text(term: Constant) -> str:
 
 def decode(engine: ColumnarEngine, facts: Facts) -> FactTable:
     return FactTable(engine.dictionary, facts)
+
+
+def supported_rows(engine: ColumnarEngine, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
+    """Live facts with whether they are asserted, and their derivations."""
+    facts = table.facts()
+    asserted = table.values(facts, "asserted").tolist()
+    supports = (table.values(facts, "nonrecursive") + table.values(facts, "recursive")).tolist()
+    rows = decode(engine, facts).rows()
+    return [(row, bool(a), n) for row, a, n in zip(rows, asserted, supports, strict=True)]

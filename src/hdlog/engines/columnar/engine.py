@@ -91,8 +91,7 @@ class ColumnarEngine:
             return self._lookup(left, source, terms)
         if not any(isinstance(terms[i], Variable) for i in bound):
             return self._cross(left, self._scan_source(source, terms, bound))
-        lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
-        probe, rights, weights = self._probe(source, (bound, free), lefts)
+        probe, rights, weights = self._probe(source, (bound, free), [self._column(left, terms[i]) for i in bound])
         columns = {n: c[probe] for n, c in left.columns.items()}
         kept: NDArray[np.bool_] | None = None
         for i, column in zip(free, part_columns(self.pairs, rights, len(free)), strict=True):
@@ -112,12 +111,14 @@ class ColumnarEngine:
             return relation.columns[term.name]
         return np.full(len(relation), self.encode(term), np.uint32)
 
-    def _probe(self, source: Source, order: Order, lefts: Ids) -> tuple[Rows, Ids, Counts | None]:
-        """For each left id the right ids it stands with: number of the probe, right id, multiplicity."""
+    def _probe(self, source: Source, order: Order, bound: list[Ids]) -> tuple[Rows, Ids, Counts | None]:
+        """For each row of bound columns the right ids it meets: number of the row, right id, multiplicity."""
+        runs = _runs(source, order)  # before the look-up: making an index makes pairs known
+        lefts = part(self.pairs, bound, len(bound[0]), grow=False)
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
         rank = None if ordered else np.argsort(lefts, kind="stable")
         probes = lefts if rank is None else lefts[rank]
-        found = [self._probe_run(*run, probes) for run in _runs(source, order)]
+        found = [self._probe_run(*run, probes) for run in runs]
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
         probe = np.concatenate([f[0] for f in found]) if len(found) > 1 else found[0][0]
@@ -167,8 +168,7 @@ class ColumnarEngine:
         # Constants only: one probe of the index on them.
         single = Relation({}, 1)
         free = tuple(i for i in range(len(terms)) if i not in bound)
-        lefts = part(self.pairs, [self._column(single, terms[i]) for i in bound], 1, grow=False)
-        _, rights, weights = self._probe(source, (bound, free), lefts)
+        _, rights, weights = self._probe(source, (bound, free), [self._column(single, terms[i]) for i in bound])
         columns = part_columns(self.pairs, rights, len(free))
         return self._selected(columns, len(rights), weights, [terms[i] for i in free])
 

@@ -1,0 +1,134 @@
+"""After every update: facts, supports and net change are those of evaluation from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from hdlog.api import Reasoner, Update
+from hdlog.program.model import Predicate, Program
+from hdlog.program.normalise import normalise
+from tests.oracle import Facts, derivations, materialise
+from tests.strategies import POSITIVE, Fact, Features, facts, programs
+
+Flat = set[Fact]
+
+
+def flat(found: Facts) -> Flat:
+    return {(p, row) for p, rows in found.items() for row in rows}
+
+
+def shown(program: Program) -> str:
+    lines = []
+    for rule in program.rules:
+        heads = ", ".join(f"{h.name}{tuple(map(str, h.terms))}" for h in rule.heads)
+        lines.append(f"{heads} :- {rule.body}")
+    return "\n".join(lines).replace("http://www.w3.org/2001/XMLSchema#", "")
+
+
+def told(update: Update) -> tuple[Flat, Flat]:
+    came = {(p, row) for p, table in update.added.items() for row in table.rows()}
+    went = {(p, row) for p, table in update.removed.items() for row in table.rows()}
+    return came, went
+
+
+def stored(reasoner: Reasoner) -> Flat:
+    return {(p, row) for p in reasoner.counts() for row in reasoner.facts(p).rows()}
+
+
+def check_state(reasoner: Reasoner, program: Program, given_facts: Flat) -> Flat:
+    """Facts and supports of every predicate, auxiliary ones too, against the oracle."""
+    truth = flat(materialise(program, given_facts))
+    assert stored(reasoner) == truth
+    core = normalise(program, {p for p, _ in given_facts} | set(reasoner.counts()))
+    everything = materialise(core, given_facts)
+    counts = derivations(core, everything)
+    supports: Counter[Fact] = Counter()
+    for predicate, table in reasoner.tables().items():
+        for row, asserted, support in table:
+            assert asserted == ((predicate, row) in given_facts)
+            if support:
+                supports[(predicate, row)] = support
+    assert supports == counts
+    return truth
+
+
+@st.composite
+def changes(draw: st.DrawFn, program: Program, features: Features, present: Flat) -> tuple[list[Fact], list[Fact]]:
+    """Additions and deletions: few, many, everything, and facts that are not there."""
+    add = draw(st.one_of(st.just([]), facts(program, features, 0, 6), facts(program, features)))
+    known = sorted(present | set(add), key=str)
+    share = draw(st.sampled_from([0, 0.25, 0.5, 0.95, 1])) if known else 0
+    chosen = draw(st.permutations(known)) if share not in (0, 1) else known
+    delete = list(chosen[: round(share * len(known))])
+    delete += draw(st.one_of(st.just([]), facts(program, features, 0, 2)))
+    return add, delete
+
+
+def maintain(data: st.DataObject, features: Features) -> None:
+    program = data.draw(programs(features).map(shown_program))
+    reasoner = Reasoner(program)
+    present: Flat = set()
+    before: Flat = set()
+    for step in range(data.draw(st.integers(1, 4))):
+        add, delete = data.draw(changes(program, features, present)) if step else (data.draw(facts(program, features)), [])
+        note(f"add {compact(add)}\ndelete {compact(delete)}")
+        came, went = told(reasoner.update(add, delete))
+        present = (present - set(delete)) | set(add)
+        after = check_state(reasoner, program, present)
+        assert came == after - before
+        assert went == before - after
+        before = after
+
+
+def shown_program(program: Program) -> Program:
+    note(shown(program))
+    return program
+
+
+def compact(given_facts: list[Fact]) -> list[tuple[str, ...]]:
+    return [(p.name, *(str(t) for t in row)) for p, row in given_facts]
+
+
+@given(st.data())
+def test_positive_programs(data: st.DataObject) -> None:
+    maintain(data, POSITIVE)
+
+
+@given(st.data())
+def test_stratified_programs_with_built_ins_and_correlated_aggregates(data: st.DataObject) -> None:
+    maintain(data, Features(nested=True))
+
+
+@given(st.data())
+def test_stratified_programs_with_aggregates_of_their_own_groups(data: st.DataObject) -> None:
+    maintain(data, Features(correlated=False, skolems=True))
+
+
+@given(st.data())
+def test_programs_with_variables_in_place_of_predicates(data: st.DataObject) -> None:
+    maintain(data, Features(triples=True, builtins=False, aggregates=False, negation=False))
+
+
+@given(st.data())
+def test_rules_come_and_go_on_a_living_materialisation(data: st.DataObject) -> None:
+    features = Features(aggregates=data.draw(st.booleans()))
+    program = data.draw(programs(features).map(shown_program))
+    present = set(data.draw(facts(program, features)))
+    reasoner = Reasoner(Program())
+    reasoner.update(sorted(present, key=str))
+    current = Program()
+    before = stored(reasoner)
+    for _ in range(data.draw(st.integers(1, 4))):
+        wanted = Program(tuple(r for r in program.rules if data.draw(st.booleans())))
+        gone = Program(tuple(r for r in current.rules if r not in wanted.rules))
+        new = Program(tuple(r for r in wanted.rules if r not in current.rules))
+        note(f"remove\n{shown(gone)}\nadd\n{shown(new)}")
+        reasoner.remove_rules(gone)
+        reasoner.add_rules(new)
+        current = Program(tuple(r for r in current.rules if r in wanted.rules) + new.rules)
+        check_state(reasoner, current, present)
+    assert reasoner.facts(Predicate("absent", 1)).rows() == []
+    assert before == present
