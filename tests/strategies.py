@@ -100,7 +100,9 @@ def programs(draw: DrawFn, features: Features = Features()) -> Program:
         level = Level(tuple(members), below)
         if members and (below or features.recursion):
             least = 1 if level.below else 0
-            rules += draw(st.lists(_rule(level, features), min_size=least, max_size=max(1, features.max_rules // 2)))
+            rules += draw(
+                st.lists(_rule(level, features), min_size=least, max_size=max(1, features.max_rules // 2))
+            )
         below += tuple(members)
     return Program(tuple(rules[: features.max_rules]))
 
@@ -150,8 +152,8 @@ def _atom(draw: DrawFn, predicates: tuple[Predicate, ...], features: Features) -
         if not isinstance(predicate, Variable):
             predicate = Iri(RDF_TYPE)
         return triple_atom(draw(term), predicate, draw(term))
-    predicate = draw(st.sampled_from(predicates))
-    return Atom(predicate.name, tuple(draw(term) for _ in range(predicate.arity)))
+    chosen = draw(st.sampled_from(predicates))
+    return Atom(chosen.name, tuple(draw(term) for _ in range(chosen.arity)))
 
 
 @st.composite

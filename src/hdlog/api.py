@@ -45,7 +45,7 @@ class Reasoner:
 
     def __init__(
         self,
-        program: Program | str | Path = Program(),
+        program: Program | str | Path | None = None,
         *,
         dialect: Dialect | None = None,
         memory: int | None = None,
@@ -58,7 +58,7 @@ class Reasoner:
         self._driver = Driver(self.engine, self.trace)
         self._program = Program()
         self._stored: dict[Predicate, None] = {}
-        self.add_rules(_program(program, dialect))
+        self.add_rules(Program() if program is None else program, dialect)
 
     @property
     def program(self) -> Program:
@@ -112,7 +112,9 @@ class Reasoner:
         ruled = self._make_known(come)
         return self._told([ruled, self._driver.update(come, go)])
 
-    def _apply(self, add: Iterable[tuple[Predicate, Row]], delete: Iterable[tuple[Predicate, Row]]) -> dict[Predicate, NetChange]:
+    def _apply(
+        self, add: Iterable[tuple[Predicate, Row]], delete: Iterable[tuple[Predicate, Row]]
+    ) -> dict[Predicate, NetChange]:
         come, go = encode_facts(self.engine, list(add)), encode_facts(self.engine, list(delete))
         self._make_known(come)
         return self._driver.update(come, go)
@@ -163,21 +165,24 @@ class Reasoner:
         return sum(self.counts().values())
 
     def _find(self, name: str, arity: int | None) -> Predicate:
-        known = [p for p in dict.fromkeys((*self._program.predicates, *self._driver.state.tables)) if not is_auxiliary(p.name)]
+        known = [
+            p
+            for p in dict.fromkeys((*self._program.predicates, *self._driver.state.tables))
+            if not is_auxiliary(p.name)
+        ]
         found = [p for p in known if p.name == name and arity in (None, p.arity)]
         if len(found) == 1:
             return found[0]
         if found:
-            raise UsageError(f"{name} has several arities: {', '.join(str(p.arity) for p in found)}; name one")
+            raise UsageError(
+                f"{name} has several arities: {', '.join(str(p.arity) for p in found)}; name one"
+            )
         hint = did_you_mean(name, [p.name for p in known])
         raise UsageError(f"unknown predicate {name}; {hint or 'no rule and no fact has it'}")
 
     def tables(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
         """Every stored fact with whether it is asserted and how many derivations it has; for tests and reports."""
-        return {
-            p: supported_rows(self.engine, table)
-            for p, table in self._driver.state.tables.items()
-        }
+        return {p: supported_rows(self.engine, table) for p, table in self._driver.state.tables.items()}
 
     def derived_triples(self) -> dict[Predicate, list[Row]]:
         """Facts that rules with a variable in place of a predicate derived for predicates nothing else names."""
@@ -199,7 +204,9 @@ class Reasoner:
                 {
                     "predicates": [str(p) for p in step.predicates],
                     "recursive": any(step.is_recursive(m) for m in step.kept),
-                    "rules": [{"heads": [h.name for h in m.rule.heads], "method": "standard"} for m in step.kept],
+                    "rules": [
+                        {"heads": [h.name for h in m.rule.heads], "method": "standard"} for m in step.kept
+                    ],
                 }
                 for step in self._driver.steps
                 if step.kept

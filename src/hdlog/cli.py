@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections import Counter
@@ -78,6 +79,9 @@ def problem_lines(reading: Reading, every_warning: bool) -> list[str]:
 
 def main() -> None:
     """Run the command; an error a user can cause is a message and an exit code, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except HdlogError as error:

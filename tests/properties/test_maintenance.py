@@ -56,7 +56,9 @@ def check_state(reasoner: Reasoner, program: Program, given_facts: Flat) -> Flat
 
 
 @st.composite
-def changes(draw: st.DrawFn, program: Program, features: Features, present: Flat) -> tuple[list[Fact], list[Fact]]:
+def changes(
+    draw: st.DrawFn, program: Program, features: Features, present: Flat
+) -> tuple[list[Fact], list[Fact]]:
     """Additions and deletions: few, many, everything, and facts that are not there."""
     add = draw(st.one_of(st.just([]), facts(program, features, 0, 6), facts(program, features)))
     known = sorted(present | set(add), key=str)
@@ -73,7 +75,11 @@ def maintain(data: st.DataObject, features: Features) -> None:
     present: Flat = set()
     before: Flat = set()
     for step in range(data.draw(st.integers(1, 4))):
-        add, delete = data.draw(changes(program, features, present)) if step else (data.draw(facts(program, features)), [])
+        add, delete = (
+            data.draw(changes(program, features, present))
+            if step
+            else (data.draw(facts(program, features)), [])
+        )
         note(f"add {compact(add)}\ndelete {compact(delete)}")
         came, went = told(reasoner.update(add, delete))
         present = (present - set(delete)) | set(add)

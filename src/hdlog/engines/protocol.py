@@ -80,7 +80,9 @@ class Engine(Protocol):
 
     def distinct(self, facts: FactSet) -> FactSet: ...
 
-    def aggregate(self, version: Version, groups: FactSet, width: int, call: AggregateCall, column: int) -> FactSet:
+    def aggregate(
+        self, version: Version, groups: FactSet, width: int, call: AggregateCall, column: int
+    ) -> FactSet:
         """(group, value) for each of the groups, `width` columns wide, that has facts."""
 
     def heads_of(self, facts: FactSet, width: int) -> FactSet:

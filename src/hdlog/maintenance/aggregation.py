@@ -20,7 +20,7 @@ class AggregateModule:
         assert isinstance(item, Aggregate)
         (self.source,) = (a for a in item.body if isinstance(a, Atom))
         (self.call,) = item.calls
-        self.reads = ((self.source.predicate, True),)
+        self.reads: tuple[tuple[Predicate, bool], ...] = ((self.source.predicate, True),)
         self.width = len(item.group)
         argument = self.call.argument
         self.column = self.source.terms.index(argument) if isinstance(argument, Variable) else -1

@@ -20,7 +20,9 @@ def count(state: State, step: Step, asserted: dict[Predicate, FactSet]) -> None:
         state.net[predicate] = settle(state.engine, state, predicate, given, signed)
 
 
-def settle(engine: Engine, state: State, predicate: Predicate, asserted: FactSet, signed: FactSet) -> NetChange:
+def settle(
+    engine: Engine, state: State, predicate: Predicate, asserted: FactSet, signed: FactSet
+) -> NetChange:
     """Change supports, and make live and dead what they say."""
     table = state.table(predicate)
     engine.adjust(table, asserted, "asserted")

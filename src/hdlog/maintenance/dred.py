@@ -60,7 +60,9 @@ class DRed:
         """Every fact with a derivation that uses a lost one, unless founded without recursion."""
         modules = self.step.part(self.step.kept, recursive=True)
         # N_D := E-, and what only rules that are gone derive
-        gone = self.state.all_derivations(self.step.part(self.step.gone, recursive=True), self.state.old, self.step)
+        gone = self.state.all_derivations(
+            self.step.part(self.step.gone, recursive=True), self.state.old, self.step
+        )
         self._support(gone, -1)
         delta, first_round = self._union(lost, self._unfounded(gone)), True
         while True:
@@ -85,7 +87,9 @@ class DRed:
         """Everything that follows from the rederived and the new facts."""
         modules = self.step.part((*self.step.kept, *self.step.fresh), recursive=True)
         # N_A := rederived + E+, and what rules that are new derive from (I \ D)
-        fresh = self.state.all_derivations(self.step.part(self.step.fresh, recursive=True), self.state.lasting, self.step)
+        fresh = self.state.all_derivations(
+            self.step.part(self.step.fresh, recursive=True), self.state.lasting, self.step
+        )
         self._support(fresh, 1)
         delta, first_round = self._union(start, self._missing(fresh)), True
         while True:

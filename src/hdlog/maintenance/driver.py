@@ -87,13 +87,16 @@ class Driver:
                 DRed(self.state, step, self.trace).run(here)
             else:
                 count(self.state, step, here)
-                self.trace.round("count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates))
-        changed = {p: n for p, n in self.state.net.items() if self._is_change(n)}
-        return changed
+                self.trace.round(
+                    "count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates)
+                )
+        return {p: n for p, n in self.state.net.items() if self._is_change(n)}
 
     def _touches(self, step: Step) -> bool:
         """Whether a predicate that the step reads has changed."""
-        return any(p in self.state.net and self._is_change(self.state.net[p]) for m in step.kept for p, _ in m.reads)
+        return any(
+            p in self.state.net and self._is_change(self.state.net[p]) for m in step.kept for p, _ in m.reads
+        )
 
     def _is_change(self, net: NetChange) -> bool:
         return not (self.engine.is_empty(net.added) and self.engine.is_empty(net.removed))
@@ -132,9 +135,7 @@ class Driver:
             kept = tuple(self.modules[program.rules[n]] for n in component.rules)
             steps.append(Step(component.predicates, tuple(dict.fromkeys(kept))))
         known = {p for step in steps for p in step.predicates}
-        others = dict.fromkeys(
-            (*self.state.tables, *(h.predicate for m in gone for h in m.rule.heads))
-        )
+        others = dict.fromkeys((*self.state.tables, *(h.predicate for m in gone for h in m.rule.heads)))
         return (*(Step((p,), ()) for p in others if p not in known), *steps)
 
     def _reclassify(self, old: Steps, new: Steps) -> None:

@@ -10,7 +10,6 @@ from hdlog.plan.order import next_atom, ready
 from hdlog.program.model import Atom, Bind, Call, Filter, Negation, Predicate, Rule, expression_variables
 
 
-
 class StandardModule:
     """Evaluates B0 .. Bi-1 in `first`, Bi in its delta, Bi+1 .. Bn in `second`, for each i."""
 
@@ -48,7 +47,9 @@ class StandardModule:
     def _is_void(self, version: Version) -> bool:
         """Known to be empty without looking: no facts, or all of them taken away."""
         if version.plus:
-            return all(self.engine.is_empty(f) for f in version.plus) and self._is_void(Version(version.table, (), version.minus))
+            return all(self.engine.is_empty(f) for f in version.plus) and self._is_void(
+                Version(version.table, (), version.minus)
+            )
         return self.engine.size(version.table) == sum(self.engine.count(f) for f in version.minus)
 
     def _match(self, relation: Relation, versions: list[Version], done: int) -> Relation:
@@ -133,5 +134,3 @@ class StandardModule:
             for n, head in enumerate(self.rule.heads)
             if any(n in p for p in parts)
         }
-
-

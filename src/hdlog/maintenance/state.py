@@ -56,7 +56,9 @@ class State:
 
     # Evaluation.
 
-    def derivations(self, modules: Sequence[Module], changes: Changes, step: Step) -> dict[Predicate, FactSet]:
+    def derivations(
+        self, modules: Sequence[Module], changes: Changes, step: Step
+    ) -> dict[Predicate, FactSet]:
         """What modules derive from changed facts, for the predicates of a step."""
         return self._gathered(modules, [self._guarded(m, lambda m: m.derive(changes)) for m in modules], step)
 
@@ -85,7 +87,9 @@ class State:
             if any(p in part for part in parts)
         }
 
-    def _guarded(self, module: Module, derive: Callable[[Module], Mapping[int, FactSet]]) -> Mapping[int, FactSet]:
+    def _guarded(
+        self, module: Module, derive: Callable[[Module], Mapping[int, FactSet]]
+    ) -> Mapping[int, FactSet]:
         try:
             return derive(module)
         except HdlogError as error:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from hdlog.errors import Problem, Span, did_you_mean
-from hdlog.program.dependencies import Dependency, DependencyGraph
+from hdlog.program.dependencies import NO_RULE, Dependency, DependencyGraph
 from hdlog.program.model import (
     TRIPLE,
     Aggregate,
@@ -23,7 +23,7 @@ from hdlog.program.model import (
     expression_variables,
 )
 from hdlog.program.terms import Variable
-from hdlog.program.types import check_types
+from hdlog.program.types import PRIMITIVES, check_types
 
 
 def check(program: Program, declared_only: bool = False, whole: bool = True) -> list[Problem]:
@@ -46,6 +46,9 @@ def check(program: Program, declared_only: bool = False, whole: bool = True) -> 
 
 
 def check_declarations(program: Program) -> Iterator[Problem]:
+    for type_ in program.types:
+        if type_.name in PRIMITIVES:
+            yield Problem("duplicate", f"{type_.name} is a primitive type", type_.span, "choose another name")
     for kind, declared in (("predicate", program.declarations), ("type", program.types)):
         first: dict[str, Span | None] = {}
         for declaration in declared:
@@ -164,7 +167,10 @@ def check_body(body: tuple[BodyItem, ...], outer: set[str], elsewhere: Counter[s
     """`outer` have a value from around the body; `elsewhere` counts names outside nested bodies."""
     bound = bound_variables(body, outer)
     given = Counter(dict.fromkeys(outer, 1))
-    given.update({v.name for i in body if isinstance(i, Atom) for v in i.variables()})
+    given.update(
+        {v.name for i in body if isinstance(i, Atom) for v in i.variables()}
+        | {v.name for i in body if isinstance(i, Aggregate) and not i.correlated for v in i.group}
+    )
     for item in body:
         match item:
             case Filter(condition):
@@ -309,7 +315,7 @@ def check_strata(program: Program) -> Iterator[Problem]:
         first = cycle[0]
         how = "negation" if first.sign == "negated" else "aggregation"
         message = f"recursion through {how}: {_shown(first.head)} depends on itself"
-        notes = tuple(_step(program, d) for d in cycle)
+        notes = tuple(_step(program, d) for d in cycle if d.rule != NO_RULE)
         hint = f"break the cycle: {how} may only look at predicates that do not depend on the head"
         yield Problem("stratification", message, program.rules[first.rule].span, hint, notes=notes)
 
@@ -322,4 +328,4 @@ def _step(program: Program, dependency: Dependency) -> str:
 
 
 def _shown(predicate: Predicate) -> str:
-    return "[?s, ?p, ?o]" if predicate.name == TRIPLE else predicate.name
+    return predicate.name.removeprefix("head ")

@@ -35,6 +35,27 @@ class Component:
     stratum: int
 
 
+READ_TYPES, READ_TRIPLES = Predicate("[?s, a, ?c]", 2), Predicate("[?s, ?p, ?o]", 3)
+WRITE_TYPES, WRITE_TRIPLES = Predicate("head [?s, a, ?c]", 2), Predicate("head [?s, ?p, ?o]", 3)
+HUBS = frozenset((READ_TYPES, READ_TRIPLES, WRITE_TYPES, WRITE_TRIPLES))
+"""Stand for every predicate that an atom with a variable in its place reads, or adds to."""
+NO_RULE = -1
+
+
+def reader(atom: Atom) -> Predicate:
+    return _hub(atom, READ_TYPES, READ_TRIPLES)
+
+
+def writer(head: Atom) -> Predicate:
+    return _hub(head, WRITE_TYPES, WRITE_TRIPLES)
+
+
+def _hub(atom: Atom, types: Predicate, triples: Predicate) -> Predicate:
+    if not atom.is_triple:
+        return atom.predicate
+    return types if atom.terms[1] == Iri(RDF_TYPE) else triples
+
+
 class DependencyGraph:
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -52,14 +73,35 @@ class DependencyGraph:
 
     @cached_property
     def dependencies(self) -> tuple[Dependency, ...]:
+        """Rules over triples depend, and are depended on, through the hubs, not predicate by predicate."""
         found: dict[Dependency, None] = {}
         for number, rule in enumerate(self.program.rules):
-            heads = [p for head in rule.heads for p in self.reached(head)]
             for atom, sign in body_atoms(rule.body):
-                for body in self.reached(atom):
-                    for head in heads:
-                        found.setdefault(Dependency(head, body, sign, number))
+                for head in rule.heads:
+                    found.setdefault(Dependency(writer(head), reader(atom), sign, number))
+        found |= dict.fromkeys(self._hub_dependencies({n for d in found for n in (d.head, d.body)}))
         return tuple(found)
+
+    def _hub_dependencies(self, used: set[Predicate]) -> Iterator[Dependency]:
+        for predicate in self._sorts[1] + self._sorts[2]:
+            for hub in (READ_TYPES, READ_TRIPLES)[predicate.arity - 1 :]:
+                if hub in used:
+                    yield Dependency(hub, predicate, "positive", NO_RULE)
+            for hub in (WRITE_TYPES, WRITE_TRIPLES)[predicate.arity - 1 :]:
+                if hub in used:
+                    yield Dependency(predicate, hub, "positive", NO_RULE)
+        for read in (READ_TYPES, READ_TRIPLES):
+            for write in (WRITE_TYPES, WRITE_TRIPLES):
+                if read in used and write in used:
+                    yield Dependency(read, write, "positive", NO_RULE)
+
+    @cached_property
+    def _nodes(self) -> tuple[Predicate, ...]:
+        nodes = dict.fromkeys(p for p in self.predicates if p != Predicate(TRIPLE, 3))
+        for d in self.dependencies:
+            nodes |= dict.fromkeys((d.head, d.body))
+        nodes |= dict.fromkeys(writer(h) for r in self.program.rules for h in r.heads)
+        return tuple(nodes)
 
     @cached_property
     def by_head(self) -> Mapping[Predicate, Sequence[Dependency]]:
@@ -71,7 +113,7 @@ class DependencyGraph:
     @cached_property
     def component_of(self) -> Mapping[Predicate, int]:
         """Number of the component of each predicate; dependencies come first."""
-        graph = {p: [d.body for d in self.by_head.get(p, ())] for p in self.predicates}
+        graph = {p: [d.body for d in self.by_head.get(p, ())] for p in self._nodes}
         return {
             predicate: number
             for number, members in enumerate(strong_components(graph))
@@ -81,13 +123,12 @@ class DependencyGraph:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         members: dict[int, list[Predicate]] = defaultdict(list)
-        for predicate in self.predicates:
+        for predicate in self._nodes:
             members[self.component_of[predicate]].append(predicate)
         rules: dict[int, dict[int, None]] = defaultdict(dict)
         for number, rule in enumerate(self.program.rules):
             for head in rule.heads:
-                for predicate in self.reached(head):
-                    rules[self.component_of[predicate]].setdefault(number)
+                rules[self.component_of[writer(head)]].setdefault(number)
         strata: dict[int, int] = {}
         found = []
         for number in sorted(members):
@@ -100,7 +141,9 @@ class DependencyGraph:
                     if not inner:
                         stratum = max(stratum, strata[self.component_of[d.body]] + (d.sign != "positive"))
             strata[number] = stratum
-            found.append(Component(tuple(members[number]), tuple(rules[number]), recursive, stratum))
+            visible = tuple(p for p in members[number] if p not in HUBS)
+            if visible or rules[number]:
+                found.append(Component(visible, tuple(rules[number]), recursive, stratum))
         return tuple(found)
 
     def unstratified(self) -> Iterator[tuple[Dependency, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException
@@ -73,7 +74,8 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _SPECIAL_DOUBLES = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
 _DATETIME = re.compile(
-    r"(-?[0-9]{4,})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2}(?:\.[0-9]+)?))?"
+    r"(-?[0-9]{4,9})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"(?:T([01][0-9]|2[0-4]):([0-5][0-9]):([0-5][0-9](?:\.[0-9]{1,30})?))?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 
@@ -161,13 +163,16 @@ def _days(year: int, month: int, day: int) -> int:
     return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day
 
 
+_SECONDS = 6
+
+
 def _part(index: int) -> Callable[[Constant], Constant]:
     def part(term: Constant) -> Constant:
         if isinstance(term, Literal) and term.datatype in (XSD_DATE, XSD_DATETIME):
             found = _DATETIME.fullmatch(term.lexical)
             if found and found.group(index):
                 value = found.group(index)
-                return decimal(Decimal(value)) if "." in value else integer(int(value))
+                return decimal(Decimal(value)) if index == _SECONDS else integer(int(value))
         raise NoValue
 
     return part
@@ -196,7 +201,8 @@ def order_key(term: Constant) -> tuple[str, object]:
 
 def _same_value(a: Constant, b: Constant) -> bool:
     try:
-        return order_key(a) == order_key(b)
+        (kind_a, value_a), (kind_b, value_b) = order_key(a), order_key(b)
+        return kind_a == kind_b and value_a == value_b
     except NoValue:
         return a == b
 
@@ -301,19 +307,19 @@ def _wrapped(value: int) -> int:
 def _unary(apply: Callable[[Number], Number]) -> Callable[[Constant], Constant]:
     def on_term(a: Constant) -> Constant:
         value = number(a)
-        if isinstance(value, float) and not math.isfinite(value):
-            return double(-value) if apply is _negated else double(value)
+        if isinstance(value, float) and not math.isfinite(value) and apply not in (_negated, _absolute):
+            return double(value)
         return from_number(apply(value))
 
     return on_term
 
 
 def _negated(value: Number) -> Number:
-    return -value
+    return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
 def _absolute(value: Number) -> Number:
-    return -value if value < 0 else value
+    return value.copy_abs() if isinstance(value, Decimal) else abs(value)
 
 
 def _rounded(to_integral: Callable[[Number], int]) -> Callable[[Constant], Constant]:
@@ -326,7 +332,8 @@ def _rounded(to_integral: Callable[[Number], int]) -> Callable[[Constant], Const
 
 
 def _round_half_up(value: Number) -> int:
-    return math.floor(value + Decimal("0.5") if isinstance(value, Decimal) else value + 0.5)
+    below = math.floor(value)
+    return below + (Fraction(value) - below >= Fraction(1, 2))
 
 
 def _extremum(pick: Callable[..., Constant]) -> Callable[..., Constant]:
@@ -351,7 +358,15 @@ def _mapped(change: Callable[[str], str]) -> Callable[[Constant], Constant]:
 
 
 def _test(check: Callable[[str, str], bool]) -> Callable[[Constant, Constant], Constant]:
-    return lambda a, b: boolean(check(text(a), text(b)))
+    return lambda a, b: boolean(check(*_compatible(a, b)))
+
+
+def _compatible(a: Constant, b: Constant) -> tuple[str, str]:
+    """Two strings, the second without a language or with that of the first, as SPARQL asks."""
+    values = text(a), text(b)
+    if isinstance(a, Literal) and isinstance(b, Literal) and b.language not in ("", a.language):
+        raise NoValue
+    return values
 
 
 def _position(term: Constant) -> int:
@@ -377,13 +392,19 @@ def _substr0(a: Constant, start: Constant, length: Constant) -> Constant:
 
 
 def _before(a: Constant, b: Constant) -> Constant:
-    head, found, _ = text(a).partition(text(b)) if text(b) else ("", "", "")
-    return _like(a, head) if found or not text(b) else string("")
+    whole, mark = _compatible(a, b)
+    head, found, _ = whole.partition(mark) if mark else ("", "", "")
+    return _like(a, head) if found or not mark else string("")
 
 
 def _after(a: Constant, b: Constant) -> Constant:
-    _, found, tail = text(a).partition(text(b)) if text(b) else ("", "", text(a))
-    return _like(a, tail) if found or not text(b) else string("")
+    whole, mark = _compatible(a, b)
+    _, found, tail = whole.partition(mark) if mark else ("", "", whole)
+    return _like(a, tail) if found or not mark else string("")
+
+
+_DOLLAR = re.compile(r"(\\.|\[(?:\\.|[^\]])*\])|\$", re.DOTALL)
+_TEMPLATE = re.compile(r"\\([\\$])|\$([0-9])|(\\)")
 
 
 @lru_cache(maxsize=1024)
@@ -393,8 +414,13 @@ def _pattern(regex: str, flags: str = "") -> re.Pattern[str]:
         if flag not in "imsx":
             raise NoValue
         bits |= {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}[flag]
+    if "m" not in flags:
+        # `$` is the end of the string in XPath, not the end before a last newline.
+        regex = _DOLLAR.sub(lambda m: m.group(1) or r"\Z", regex)
     try:
-        return re.compile(regex, bits)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(regex, bits)
     except (re.error, RecursionError, OverflowError):
         raise NoValue from None
 
@@ -410,11 +436,20 @@ def _match(regex: Constant, a: Constant) -> Constant:
 
 def _replace(a: Constant, regex: Constant, replacement: Constant, flags: Constant | None = None) -> Constant:
     pattern = _pattern(text(regex), text(flags) if flags else "")
-    template = re.sub(r"\$([0-9])", r"\\g<\1>", text(replacement).replace("\\", "\\\\"))
-    try:
-        return _like(a, pattern.sub(template, text(a)))
-    except (re.error, IndexError):
-        raise NoValue from None
+    if pattern.match(""):
+        raise NoValue
+    wanted = text(replacement)
+
+    def replaced(found: re.Match[str]) -> str:
+        def filled(mark: re.Match[str]) -> str:
+            if mark.group(2):
+                number = int(mark.group(2))
+                return (found.group(number) or "") if number <= pattern.groups else ""
+            return mark.group(1) or "\\"
+
+        return _TEMPLATE.sub(filled, wanted)
+
+    return _like(a, pattern.sub(replaced, text(a)))
 
 
 def _concat(*terms: Constant) -> Constant:
@@ -514,22 +549,35 @@ def _to_double(a: Constant) -> Constant:
     return double(float(source))
 
 
+def _to_float(a: Constant) -> Constant:
+    found = _to_double(a)
+    assert isinstance(found, Literal)
+    return Literal(found.lexical, XSD_FLOAT)
+
+
 def _to_boolean(a: Constant) -> Constant:
     if isinstance(a, Literal) and a.datatype == XSD_STRING:
         return boolean(truth(Literal(a.lexical, XSD_BOOLEAN)))
     return boolean(truth(a))
 
 
+_DATE_WIDTH = len("2020-01-01")
+_ZONE = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2})$")
+
+
 def _to_datetime(a: Constant) -> Constant:
-    term = Literal(text_of(a), XSD_DATETIME)
-    if "T" not in term.lexical:
-        term = Literal(term.lexical + "T00:00:00", XSD_DATETIME)
+    whole = text_of(a)
+    if "T" not in whole:
+        whole = f"{whole[:_DATE_WIDTH]}T00:00:00{whole[_DATE_WIDTH:]}"
+    term = Literal(whole, XSD_DATETIME)
     moment(term)
     return term
 
 
 def _to_date(a: Constant) -> Constant:
-    term = Literal(text_of(a).partition("T")[0], XSD_DATE)
+    day, _, clock = text_of(a).partition("T")
+    zone = _ZONE.search(clock)
+    term = Literal(day + (zone.group() if zone else ""), XSD_DATE)
     moment(term)
     return term
 
@@ -628,6 +676,9 @@ def _functions() -> dict[str, Function]:
         f(XSD_INTEGER, 1, 1, _to_integer),
         f(XSD_DECIMAL, 1, 1, _to_decimal),
         f(XSD_DOUBLE, 1, 1, _to_double),
+        f(XSD_FLOAT, 1, 1, _to_float),
+        f(XSD + "int", 1, 1, _to_integer),
+        f(XSD + "long", 1, 1, _to_integer),
         f(XSD_BOOLEAN, 1, 1, _to_boolean),
         f(XSD_STRING, 1, 1, lambda a: string(text_of(a))),
         f(XSD_DATETIME, 1, 1, _to_datetime),
@@ -701,12 +752,13 @@ def aggregate(call: AggregateCall, values: Iterable[Constant]) -> Constant:
         return from_number(total(bag))
     if not bag:
         raise NoValue
-    if call.function == "mean":
-        return double(_float_division(float(total(bag)), len(bag)))
-    mean = _coerced(total(bag), Decimal(len(bag)))
-    if isinstance(mean[0], Decimal):
-        return from_number(_EXACT.divide(*map(Decimal, mean)))
-    return from_number(_float_division(float(mean[0]), float(mean[1])))
+    numbers = [number(t) for t in bag]
+    if not all(math.isfinite(n) for n in numbers):
+        return double(sum(map(float, numbers)))
+    mean = sum(map(Fraction, numbers), Fraction(0)) / len(numbers)
+    if call.function == "mean" or any(isinstance(n, float) for n in numbers):
+        return double(float(mean))
+    return decimal(_EXACT.divide(Decimal(mean.numerator), Decimal(mean.denominator)))
 
 
 def total(terms: Iterable[Constant]) -> Number:

@@ -11,7 +11,17 @@ from functools import cached_property
 from typing import Literal as Choice
 
 from hdlog.errors import Span
-from hdlog.program.terms import RDF_TYPE, Constant, Iri, Literal, Term, Variable
+from hdlog.program.terms import (
+    RDF_TYPE,
+    XSD_DECIMAL,
+    XSD_DOUBLE,
+    XSD_INTEGER,
+    Constant,
+    Iri,
+    Literal,
+    Term,
+    Variable,
+)
 
 TRIPLE = "[]"
 """Predicate of arity 3 for atoms with a variable in predicate or class position.
@@ -71,7 +81,8 @@ Expression = Term | Call
 
 def negate(operand: Expression, span: Span | None = None) -> Expression:
     """-operand; the negation of a number written in the text is that number."""
-    if isinstance(operand, Literal) and operand.lexical[:1].isdigit():
+    numeric = isinstance(operand, Literal) and operand.datatype in (XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE)
+    if numeric and isinstance(operand, Literal) and operand.lexical[:1] not in ("+", "-", "N", "I", ""):
         return Literal("-" + operand.lexical, operand.datatype, span=span)
     return Call("neg", (operand,), span)
 

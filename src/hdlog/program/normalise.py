@@ -124,7 +124,9 @@ class _Normaliser:
             ways = [[*way, *m] for way in ways for m in more]
         yield from ways
 
-    def aggregated(self, item: Aggregate, call: AggregateCall, group: list[str], around: list[BodyItem]) -> Atom:
+    def aggregated(
+        self, item: Aggregate, call: AggregateCall, group: list[str], around: list[BodyItem]
+    ) -> Atom:
         body = [_named(i, n) if isinstance(i, Atom) else i for n, i in enumerate(item.body)]
         argument = call.argument
         if argument is not None and not isinstance(argument, Variable):
@@ -246,5 +248,3 @@ def triple_rules(rules: Sequence[Rule], known: Sequence[Predicate]) -> Iterator[
                 yield Rule((Atom(TRIPLES, (_S, _TYPE, _O)),), (source,))
             if TYPES in read:
                 yield Rule((views[TYPES],), (source,))
-
-

@@ -14,6 +14,7 @@ from hdlog.program.model import (
     BodyItem,
     Call,
     Expression,
+    Filter,
     Negation,
     Program,
     Rule,
@@ -153,6 +154,8 @@ def check_types(program: Program) -> Iterator[Problem]:
         return
     for rule in program.rules:
         types = variable_types(rule, attributes)
+        for expression, span in _expressions(rule.body):
+            yield from _check_expression(expression, types, span)
         for atom in (*_atoms(rule.body), *rule.heads):
             for position, (term, wanted) in enumerate(_typed(atom, attributes)):
                 place = f"attribute {program.declared[atom.name].attributes[position].name} of {atom.name}"
@@ -163,6 +166,49 @@ def check_types(program: Program) -> Iterator[Problem]:
                 elif not fits(term, wanted):
                     given = constant_type(term) or "resource"
                     yield _clash(f"constant {term}", given, place, wanted, term_span(term) or atom.span)
+
+
+_SYMBOL_ARGUMENTS = frozenset(
+    ["concat", "strlen", "ucase", "lcase", "contains", "match", "strstarts", "strends"]
+)
+_NUMBER_ARGUMENTS = _INTEGER_FUNCTIONS - {"strlen"} | frozenset(
+    ["add", "sub", "mul", "div", "neg", "pow", "abs"]
+)
+_COMPARISONS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "min", "max"])
+
+
+def _check_expression(
+    expression: Expression, types: Mapping[str, str], span: Span | None
+) -> Iterator[Problem]:
+    """Arguments of another type than a function takes, as far as types are known."""
+    if not isinstance(expression, Call):
+        return
+    span = expression.span or span
+    given = [expression_type(a, types) for a in expression.arguments]
+    known = {g for g in given if g not in ("", "any")}
+    others = ", ".join(sorted(known - {"symbol"}))
+    if expression.function in _SYMBOL_ARGUMENTS and others:
+        yield Problem("type", f"{expression.function} takes symbols, not a {others}", span)
+    if expression.function in _NUMBER_ARGUMENTS and "symbol" in known:
+        yield Problem("type", f"{expression.function} takes numbers, not a symbol", span)
+    if expression.function in _COMPARISONS and "symbol" in known and others:
+        yield Problem("type", f"a symbol is compared with a {others}", span)
+    for argument in expression.arguments:
+        yield from _check_expression(argument, types, span)
+
+
+def _expressions(body: tuple[BodyItem, ...]) -> Iterator[tuple[Expression, Span | None]]:
+    for item in body:
+        match item:
+            case Filter(condition, span):
+                yield condition, span
+            case Bind(expression, _, span):
+                yield expression, span
+            case Negation(inner):
+                yield from _expressions(inner)
+            case Aggregate():
+                yield from _expressions(item.body)
+                yield from ((c.argument, item.span) for c in item.calls if c.argument is not None)
 
 
 def _compatible(given: str, wanted: str) -> bool:

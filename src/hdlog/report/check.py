@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
 
-from hdlog.program.dependencies import DependencyGraph
+from hdlog.program.dependencies import DependencyGraph, reader, writer
 from hdlog.program.model import Aggregate, Bind, Filter, Negation, Rule, body_atoms
 from hdlog.text import Reading
 
@@ -59,10 +60,8 @@ def describe(name: str, reading: Reading) -> dict[str, Any]:
 
 
 def _is_recursive(graph: DependencyGraph, number: int, rule: Rule) -> bool:
-    heads = {graph.component_of[p] for head in rule.heads for p in graph.reached(head)}
-    return any(
-        graph.component_of[p] in heads for atom, _ in body_atoms(rule.body) for p in graph.reached(atom)
-    )
+    heads = {graph.component_of[writer(head)] for head in rule.heads}
+    return any(graph.component_of[reader(atom)] in heads for atom, _ in body_atoms(rule.body))
 
 
 def _kinds(rule: Rule, recursive: bool) -> Iterable[str]:
@@ -84,7 +83,7 @@ def as_table(descriptions: Sequence[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("")
     for description in descriptions:
-        table.add_column(description["file"], justify="right", overflow="fold")
+        table.add_column(Text(description["file"]), justify="right", overflow="fold")
 
     def row(label: str, values: Sequence[object]) -> None:
         table.add_row(label, *map(str, values))

@@ -11,12 +11,16 @@ from hdlog.errors import Problem, Source, Span
 
 _DIRECTIVE = re.compile(r"^[ \t]*#", re.MULTILINE)
 _MARKER = re.compile(r'#(?:line)?\s+(\d+)\s+"((?:[^"\\]|\\.)*)"')
-COMMANDS = (("cpp", "-w", "-undef"), ("mcpp", "-W0"), ("gcc", "-E", "-xc", "-w", "-undef", "-"))
+# Traditional mode and -C leave blanks and comments as they are, and so the columns of a place.
+_OPTIONS = ("-w", "-undef", "-traditional-cpp", "-C")
+COMMANDS = (("cpp", *_OPTIONS), ("gcc", "-E", "-xc", *_OPTIONS, "-"), ("mcpp", "-W0", "-C"))
+_COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+SECONDS = 60
 
 
 def preprocess(source: Source, folder: Path) -> tuple[Source, list[Problem]]:
     """The text after `#include` and `#define`; as it was where it has no such line."""
-    found = _DIRECTIVE.search(source.text)
+    found = _DIRECTIVE.search(_COMMENT_OR_STRING.sub(_blank, source.text))
     if not found:
         return source, []
     line = source.text.count("\n", 0, found.start()) + 1
@@ -25,13 +29,21 @@ def preprocess(source: Source, folder: Path) -> tuple[Source, list[Problem]]:
     if command is None:
         message = "this line needs a C preprocessor, and there is none on this machine"
         return _blanked(source), [Problem("preprocessor", message, span, "install cpp or mcpp")]
-    run = subprocess.run(
-        command, input=source.text.encode(), capture_output=True, cwd=folder, check=False, timeout=60
-    )
+    try:
+        run = subprocess.run(
+            command, input=source.text.encode(), capture_output=True, cwd=folder, check=False, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        message = f"{command[0]} did not end within {SECONDS} seconds"
+        return _blanked(source), [Problem("preprocessor", message, span)]
     if run.returncode:
         complaint = run.stderr.decode(errors="replace").strip().split("\n")[0]
         return _blanked(source), [Problem("preprocessor", f"{command[0]} failed: {complaint}", span)]
     return _mapped(source.name, run.stdout.decode(errors="replace")), []
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found.group())
 
 
 def _blanked(source: Source) -> Source:

@@ -7,7 +7,7 @@ functor in an argument as a `Bind` of a fresh variable, each aggregate as a body
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -81,7 +81,9 @@ UNSUPPORTED = {
     "DOLLAR": ("counters ($)", "number the facts before, or use a count aggregate"),
     "USER_FUNCTOR": ("user-defined functors", "use the built-in functors, or compute the values before"),
     "UNSUPPORTED_FUNCTOR": ("the functors ord, range and autoinc", ""),
-    "LOGICAL": ("the operators land, lor, lxor and bshru", ""),
+    "LOGICAL": ("the operators land, lor, lxor, lnot and bshru", ""),
+    "BUILT_IN_CONSTANT": ("the names __LINE__, __FILE__ and their kin", ""),
+    "ADDRESS": ("IP addresses", "write it as a string"),
     "CHOICE": ("choice domains", "use a min or max aggregate to choose one fact"),
 }
 _NAMES = {
@@ -370,7 +372,10 @@ class SouffleReader(Reader):
     bnot = _call("bnot")
 
     def neg(self, operand: Any) -> Any:
-        return negate(operand, _span(operand))
+        negative = negate(operand, _span(operand))
+        if isinstance(negative, Literal) and negative.datatype == XSD_INTEGER:
+            return replace(negative, lexical=str(int(negative.lexical)))
+        return negative
 
     def variable(self, token: Token) -> Variable:
         return Variable(str(token), self.span(token))
@@ -379,6 +384,8 @@ class SouffleReader(Reader):
         return Variable("_", self.span(token))
 
     def integer(self, token: Token) -> Literal:
+        if len(token) > 70:
+            raise Refusal(Problem("number", "this number does not fit into 64 bits", self.span(token)))
         literal = Literal(
             str(int(token.rstrip("u"), 0 if token[1:2] in ("x", "b") else 10)),
             XSD_INTEGER,
@@ -398,7 +405,7 @@ class SouffleReader(Reader):
         def fail(message: str) -> Refusal:
             return Refusal(Problem("escape", message, self.span(token)))
 
-        return unescape(token[1:-1], fail)
+        return unescape(token[1:-1].replace(r"\a", r"\u0007").replace(r"\v", r"\u000b"), fail)
 
     def string(self, token: Token) -> Literal:
         return Literal(self.text(token), span=self.span(token))
@@ -496,6 +503,28 @@ def _outside(part: Any) -> set[str]:
     return _names(part)
 
 
+def _renamed(part: Any, names: Mapping[str, Variable]) -> Any:
+    """A raw part of a clause with other variables for some names."""
+    if not names:
+        return part
+    match part:
+        case Variable():
+            return names.get(part.name, part)
+        case tuple():
+            return tuple(_renamed(p, names) for p in part)
+        case RawAtom() | Call():
+            return replace(part, arguments=_renamed(part.arguments, names))
+        case RawTest():
+            return replace(part, left=_renamed(part.left, names), right=_renamed(part.right, names))
+        case RawNot():
+            return replace(part, operand=_renamed(part.operand, names))
+        case RawAnd() | RawOr():
+            return replace(part, operands=_renamed(part.operands, names))
+        case RawAggregate():
+            return replace(part, target=_renamed(part.target, names), body=_renamed(part.body, names))
+    return part
+
+
 class _Clause:
     """One conjunction on its way to a rule."""
 
@@ -531,7 +560,7 @@ class _Clause:
         for literal in conjunction:
             match literal:
                 case RawAtom():
-                    items.append(self.atom(literal, items, outside))
+                    items += self.body_atom(literal, outside)
                 case RawNot(operand):
                     atom = self.atom(operand, items, outside)
                     items.append(Negation((atom,), (), atom.span))
@@ -540,6 +569,19 @@ class _Clause:
                 case _:
                     raise AssertionError(f"not a literal: {literal}")
         return items
+
+    def body_atom(self, raw: RawAtom, outside: set[str]) -> list[BodyItem]:
+        """The atom with a fresh variable for each functor, and what that variable must be equal to."""
+        items: list[BodyItem] = []
+        terms: list[Term] = []
+        for argument in raw.arguments:
+            if isinstance(argument, Call | RawAggregate):
+                terms.append(self.fresh())
+                value = self.expression(argument, items, outside)
+                items.append(Filter(Call("eq", (terms[-1], value), _span(argument)), _span(argument)))
+            else:
+                terms.append(argument)
+        return [Atom(str(raw.name), tuple(terms), span_of(self.source, raw.name)), *items]
 
     def atom(self, raw: RawAtom, items: list[BodyItem], outside: set[str]) -> Atom:
         terms = tuple(self.term(a, items, outside) for a in raw.arguments)
@@ -582,6 +624,9 @@ class _Clause:
         return cast(Expression, raw)
 
     def aggregate(self, raw: RawAggregate, result: Variable, outside: set[str]) -> Aggregate:
+        # The variables of the target belong to the aggregate, whatever their names are outside.
+        own = {n: self.fresh() for n in sorted(_names(raw.target) & outside - {"_"})}
+        raw = replace(raw, target=_renamed(raw.target, own), body=_renamed(raw.body, own))
         alternatives = disjuncts(raw.body, True, raw.span)
         if len(alternatives) != 1:
             hint = "give the disjunction a relation of its own"
@@ -644,16 +689,21 @@ def _as_bind(a: Expression, b: Expression, known: set[str], span: Span | None) -
 def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]]) -> Rule:
     """Numbers and divisions in their declared types: `1` in a float column is 1.0, `/` is exact there."""
     types = variable_types(rule, attributes)
+    floats = {
+        t.name
+        for a in (*rule.heads, *rule.atoms())
+        for t, wanted in zip(a.terms, attributes.get(a.name, ()), strict=False)
+        if isinstance(t, Variable) and wanted == "float"
+    }
 
     def expression(value: Expression) -> Expression:
         if not isinstance(value, Call):
             return value
         arguments = tuple(map(expression, value.arguments))
         call = replace(value, arguments=arguments)
-        floats = any(expression_type(a, types) == "float" for a in arguments)
-        if call.function == "div" and not floats:
-            return replace(call, function="idiv")
-        return call
+        if any(expression_type(a, types) == "float" for a in arguments):
+            return replace(call, arguments=tuple(map(_as_float, arguments)))
+        return replace(call, function="idiv") if call.function == "div" else call
 
     def atom(value: Atom) -> Atom:
         wanted = attributes.get(value.name, ())
@@ -669,10 +719,10 @@ def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]]) -> Rule:
             case Filter():
                 return replace(value, condition=expression(value.condition))
             case Bind():
-                bound = expression(value.expression)
-                if types.get(value.variable.name) == "float":
-                    bound = _as_float(bound)
-                return replace(value, expression=bound)
+                if value.variable.name in floats and not any(expression_variables(value.expression)):
+                    types[value.variable.name] = "float"
+                    return replace(value, expression=expression(_all_floats(value.expression)))
+                return replace(value, expression=expression(value.expression))
             case Negation():
                 return replace(value, body=tuple(map(item, value.body)))
             case Aggregate():
@@ -683,6 +733,13 @@ def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]]) -> Rule:
                 return replace(value, body=tuple(map(item, value.body)), calls=calls)
 
     return replace(rule, heads=tuple(map(atom, rule.heads)), body=tuple(map(item, rule.body)))
+
+
+def _all_floats(value: Expression) -> Expression:
+    """Numbers take the type of their place."""
+    if isinstance(value, Call):
+        return replace(value, arguments=tuple(map(_all_floats, value.arguments)))
+    return cast(Expression, _as_float(value))
 
 
 def _as_float(value: Any) -> Any:

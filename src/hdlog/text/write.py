@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from hdlog.errors import Inexpressible
-from hdlog.program.functions import INTEGER_TYPES
+from hdlog.program.functions import INTEGER_TYPES, MIN_INTEGER
 from hdlog.program.model import (
     Aggregate,
     AggregateCall,
@@ -356,6 +356,8 @@ class SouffleWriter:
 
     def directive(self, directive: Directive) -> str:
         given = ", ".join(f"{self.word(k)}={_quoted(v)}" for k, v in directive.parameters)
+        if directive.name not in self.program.declared:
+            self.refuse(f"predicate {directive.name}, which has no declaration")
         return f".{directive.kind} {self.word(directive.name)}{f'({given})' if given else ''}"
 
     def rule(self, rule: Rule) -> str:
@@ -418,6 +420,8 @@ class SouffleWriter:
     def atom(self, atom: Atom) -> str:
         if atom.is_triple:
             return self.refuse("variables in place of predicates")
+        if atom.name not in self.program.declared:
+            self.refuse(f"predicate {atom.name}, which has no declaration")
         return f"{self.word(atom.name)}({', '.join(map(self.term, atom.terms))})"
 
     def variable(self, variable: Variable) -> str:
@@ -430,11 +434,14 @@ class SouffleWriter:
         if isinstance(term, Literal):
             if term.datatype == XSD_STRING:
                 return _quoted(term.lexical)
+            if term.lexical == str(MIN_INTEGER):
+                return self.refuse(f"the constant {term}")
             if term.datatype in INTEGER_TYPES and term == Literal(str(_integer(term)), XSD_INTEGER):
                 return term.lexical
-            if term.datatype == XSD_DOUBLE and re.fullmatch(r"-?[0-9]+\.[0-9]+(e[+-]?[0-9]+)?", term.lexical):
+            if term.datatype == XSD_DOUBLE and re.fullmatch(r"-?[0-9.]+(e[+-]?[0-9]+)?", term.lexical):
                 if double(float(term.lexical)) == term:
-                    return term.lexical
+                    digits, mark, exponent = term.lexical.partition("e")
+                    return digits + ("" if "." in digits else ".0") + mark + exponent
         return self.refuse(f"the constant {term}")
 
     def expression(self, value: Expression) -> str:

@@ -55,10 +55,12 @@ def aggregate_groups(
     fast = _integer_aggregate(dictionary, values, starts, call)
     if fast is not None:
         return keys, fast
-    found = [_scalar(dictionary, call, values[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    found = [
+        _scalar(dictionary, call, values[a:b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
     ids = np.array(found, np.int64)
-    kept = ids >= 0
-    return [k[kept] for k in keys], ids[kept].astype(np.uint32)
+    valued = ids >= 0
+    return [k[valued] for k in keys], ids[valued].astype(np.uint32)
 
 
 def _integer_aggregate(

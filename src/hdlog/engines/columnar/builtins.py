@@ -7,6 +7,7 @@ Arithmetic and comparisons of 64-bit numbers run on arrays. Everything else is e
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ _INTEGER_FUNCTIONS: dict[str, Callable[[Integers, Integers], Integers]] = {
     "sub": np.subtract,
     "mul": np.multiply,
 }
-_COMPARISONS: dict[str, Callable[[Integers | Doubles, Integers | Doubles], Truths]] = {
+_COMPARISONS: dict[str, Callable[[Any, Any], Truths]] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -112,9 +113,9 @@ def _truths(dictionary: Dictionary, relation: Relation, condition: Expression) -
     compare = _COMPARISONS[condition.function]
     left, right = condition.arguments
     for read in (_integers, _doubles):
-        a, b = read(dictionary, relation, left), read(dictionary, relation, right)
-        if a is not None and b is not None:
-            return np.broadcast_to(compare(a, b), relation.rows)
+        m, n = read(dictionary, relation, left), read(dictionary, relation, right)
+        if m is not None and n is not None:
+            return np.broadcast_to(compare(m, n), relation.rows)
     if condition.function in ("eq", "ne"):
         x, y = _plain(dictionary, relation, left), _plain(dictionary, relation, right)
         if x is not None and y is not None:

@@ -31,7 +31,11 @@ class FactTable:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Rows of plain Python values."""
-        return zip(*(column.to_pylist() for column in self.arrow.columns), strict=True) if self._facts.arity else iter([()] * len(self))
+        return (
+            zip(*(column.to_pylist() for column in self.arrow.columns), strict=True)
+            if self._facts.arity
+            else iter([()] * len(self))
+        )
 
     def __repr__(self) -> str:
         return f"<{len(self):,} facts of {self._facts.arity} arguments>"

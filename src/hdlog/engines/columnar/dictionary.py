@@ -107,7 +107,11 @@ def _kind(text: str) -> int:
             return INTEGER if MIN_INTEGER <= int(digits) <= MAX_INTEGER else OTHER
     elif text.endswith(_DOUBLE_MARK):
         digits = text[1 : text.rindex('"')]
-        return DOUBLE if digits[:1] in "+-.0123456789" and digits[-1:].isdigit() and _is_double(digits) else OTHER
+        return (
+            DOUBLE
+            if digits[:1] in "+-.0123456789" and digits[-1:].isdigit() and _is_double(digits)
+            else OTHER
+        )
     return OTHER
 
 

@@ -60,7 +60,9 @@ class ColumnarEngine:
     def scan_version(self, version: Version, terms: Sequence[Term]) -> Relation:
         return self.join(self.unit(), version, terms)
 
-    def _selected(self, columns: Sequence[Ids], rows: int, counts: Counts | None, terms: Sequence[Term]) -> Relation:
+    def _selected(
+        self, columns: Sequence[Ids], rows: int, counts: Counts | None, terms: Sequence[Term]
+    ) -> Relation:
         """Rows that agree with the constants and repeated variables of an atom, by variable."""
         kept: NDArray[np.bool_] | None = None
         found: dict[str, Ids] = {}
@@ -91,7 +93,9 @@ class ColumnarEngine:
             return self._lookup(left, source, terms)
         if not any(isinstance(terms[i], Variable) for i in bound):
             return self._cross(left, self._scan_source(source, terms, bound))
-        probe, rights, weights = self._probe(source, (bound, free), [self._column(left, terms[i]) for i in bound])
+        probe, rights, weights = self._probe(
+            source, (bound, free), [self._column(left, terms[i]) for i in bound]
+        )
         columns = {n: c[probe] for n, c in left.columns.items()}
         kept: NDArray[np.bool_] | None = None
         for i, column in zip(free, part_columns(self.pairs, rights, len(free)), strict=True):
@@ -168,7 +172,9 @@ class ColumnarEngine:
         # Constants only: one probe of the index on them.
         single = Relation({}, 1)
         free = tuple(i for i in range(len(terms)) if i not in bound)
-        _, rights, weights = self._probe(source, (bound, free), [self._column(single, terms[i]) for i in bound])
+        _, rights, weights = self._probe(
+            source, (bound, free), [self._column(single, terms[i]) for i in bound]
+        )
         columns = part_columns(self.pairs, rights, len(free))
         return self._selected(columns, len(rights), weights, [terms[i] for i in free])
 
@@ -248,12 +254,16 @@ class ColumnarEngine:
     def heads_of(self, facts: Facts, width: int) -> Facts:
         return self.facts_from_columns(facts.columns()[:width], len(facts))
 
-    def aggregate(self, version: Version, groups: Facts, width: int, call: AggregateCall, column: int) -> Facts:
+    def aggregate(
+        self, version: Version, groups: Facts, width: int, call: AggregateCall, column: int
+    ) -> Facts:
         arity = version.table.arity
         variables = [Variable(str(i)) for i in range(arity)]
         members = self.join(self.scan(groups, variables[:width]), version, variables)
         columns = [members.columns[str(i)] for i in range(arity)]
-        keys, values = aggregate_groups(self.dictionary, self.pairs, columns, members.weights(), width, call, column)
+        keys, values = aggregate_groups(
+            self.dictionary, self.pairs, columns, members.weights(), width, call, column
+        )
         return self.facts_from_columns([*keys, values], len(values))
 
     # Tables.
@@ -267,7 +277,7 @@ class ColumnarEngine:
             return float(size)
         if len(bound) == version.table.arity:
             return 1.0 / (1 + size)
-        return size / max(1, version.table.distinct(tuple(bound)))
+        return float(size / max(1, version.table.distinct(tuple(bound))))
 
     def facts(self, table: Table) -> Facts:
         return table.facts()
@@ -287,7 +297,7 @@ class ColumnarEngine:
 
     def founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
         def test(run: SupportedRun, at: Rows) -> NDArray[np.bool_]:
-            return ((run.asserted[at] != 0) | (run.nonrecursive[at] != 0)) == wanted
+            return np.asarray(((run.asserted[at] != 0) | (run.nonrecursive[at] != 0)) == wanted)
 
         return table.select(facts, test).once()
 
@@ -296,7 +306,9 @@ class ColumnarEngine:
 
     def supported(self, table: Table, facts: Facts) -> Facts:
         def test(run: SupportedRun, at: Rows) -> NDArray[np.bool_]:
-            return (run.asserted[at] != 0) | (run.nonrecursive[at] != 0) | (run.recursive[at] != 0)
+            return np.asarray(
+                (run.asserted[at] != 0) | (run.nonrecursive[at] != 0) | (run.recursive[at] != 0)
+            )
 
         return table.select(facts, test).once()
 

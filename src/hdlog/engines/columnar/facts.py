@@ -69,7 +69,9 @@ class Facts:
     def take(self, mask: NDArray[np.bool_]) -> Facts:
         if mask.all():
             return self
-        return Facts(self.pairs, self.arity, self.keys[mask], None if self.counts is None else self.counts[mask])
+        return Facts(
+            self.pairs, self.arity, self.keys[mask], None if self.counts is None else self.counts[mask]
+        )
 
     def once(self) -> Facts:
         """Each fact with multiplicity one."""

@@ -21,7 +21,7 @@ _options: dict[str, Any] = {"cache": True, "nogil": True}
 
 
 @njit("i8(u8[::1], i8, u8)", **_options)
-def _lower_bound(keys: Keys, start: int, key: int) -> int:
+def _lower_bound(keys: Keys, start: int, key: Any) -> int:
     """The first position from `start` on whose key is not below `key`, by galloping."""
     n = keys.shape[0]
     step = 1
@@ -112,8 +112,7 @@ def merge_order(a: Keys, b: Keys) -> Rows:
 
 
 @njit("u8(u8)", **_options)
-def _hash(key: int) -> int:
-    key = np.uint64(key)
+def _hash(key: Any) -> Any:
     key ^= key >> np.uint64(32)
     key *= np.uint64(0xD6E8FEB86659FD93)
     key ^= key >> np.uint64(32)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-
 from typing import Any
-
-
 
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
@@ -25,5 +22,3 @@ def encode_facts(engine: ColumnarEngine, given: FactInput) -> dict[Predicate, Fa
         columns = [engine.dictionary.encode([term_text(r[i]) for r in rows]) for i in range(predicate.arity)]
         found[predicate] = engine.facts_from_columns(columns, len(rows))
     return found
-
-

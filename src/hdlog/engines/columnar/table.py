@@ -263,7 +263,9 @@ class Table:
             b, a = self.runs.pop(), self.runs.pop()
             order = merge_order(a.keys, b.keys)
 
-            def merged(name: str, a: SupportedRun = a, b: SupportedRun = b, order: Rows = order) -> NDArray[np.int64]:
+            def merged(
+                name: str, a: SupportedRun = a, b: SupportedRun = b, order: Rows = order
+            ) -> NDArray[np.int64]:
                 left, right = (_marks(r) if name == "dead" else getattr(r, name) for r in (a, b))
                 both: NDArray[np.int64] = np.concatenate([left, right])[order]
                 return both
