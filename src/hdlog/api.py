@@ -12,9 +12,10 @@ from hdlog.engines.columnar.decode import FactTable, decode, supported_rows
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.load import FactInput, encode_facts
+from hdlog.engines.columnar.table import Table
 from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
-from hdlog.maintenance.state import NetChange
+from hdlog.maintenance.state import NetChange, net_change
 from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.program.checks import check
 from hdlog.program.model import TRIPLE, Atom, Predicate, Program, Rule, is_ground, triple_atom
@@ -107,8 +108,8 @@ class Reasoner:
         unless rules still derive it. Deleting a fact that is not asserted changes nothing. A fact both added and
         deleted is added.
         """
-        come = encode_facts(self.engine, add)
-        go = encode_facts(self.engine, delete)
+        come = encode_facts(self.engine, add, self._program)
+        go = encode_facts(self.engine, delete, self._program)
         ruled = self._make_known(come)
         return self._told([ruled, self._driver.update(come, go)])
 
@@ -136,7 +137,8 @@ class Reasoner:
             if predicate in total:
                 before = total[predicate]
                 minus, union = self.engine.minus, self.engine.union
-                change = NetChange(
+                change = net_change(
+                    self.engine,
                     union(minus(before.added, change.removed), minus(change.added, before.removed)),
                     union(minus(before.removed, change.added), minus(change.removed, before.added)),
                 )
@@ -146,6 +148,17 @@ class Reasoner:
             {p: decode(self.engine, c.added) for p, c in shown if len(c.added)},
             {p: decode(self.engine, c.removed) for p, c in shown if len(c.removed)},
         )
+
+    def materialise_encoded(self, facts: Mapping[Predicate, Facts]) -> None:
+        """Assert facts that the engine has encoded already, without telling what changed."""
+        self.update_encoded(facts, {})
+
+    def update_encoded(self, add: Mapping[Predicate, Facts], delete: Mapping[Predicate, Facts]) -> None:
+        self._make_known(add)
+        self._driver.update(add, delete)
+
+    def stored_tables(self) -> Mapping[Predicate, Table]:
+        return self._driver.state.tables
 
     # Reading.
 

@@ -15,6 +15,7 @@ from rich.console import Console
 import hdlog
 from hdlog.errors import HdlogError, ProgramError
 from hdlog.report.check import as_table, describe
+from hdlog.report.progress import Progress
 from hdlog.text import Dialect, Reading, examine_file
 
 app = typer.Typer(
@@ -62,6 +63,48 @@ def check(
         raise typer.Exit(ProgramError.exit_code)
 
 
+@app.command()
+def run(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .rdf, .csv, .tsv, .facts, .parquet, .gz)."
+        ),
+    ],
+    facts: Annotated[
+        Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")
+    ] = Path(),
+    out: Annotated[
+        Path | None, typer.Option("-D", "--output-dir", help="Where results are written; - is the screen.")
+    ] = None,
+    dialect: Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")] = None,
+    memory: Annotated[
+        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
+    ] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")] = None,
+    max_facts: Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Materialise rules over facts and write the results.
+
+    Soufflé programs read their .input relations and write their .output ones. RDFox programs write @output predicates, or
+    all triples to materialised.nt in the output folder.
+    """
+    console = Console(stderr=True)
+    with Progress(console) as progress:
+        progress.say("loading the engine (compiling it, the first time: a few seconds)")
+        from hdlog.running import run_program
+
+        summary = run_program(
+            files, facts, out, dialect, int(memory * 1e9) if memory else None, max_rounds, max_facts, progress
+        )
+    if json_:
+        print(json.dumps(summary))
+    elif out is None or str(out) != "-":
+        for line in summary["lines"]:
+            console.print(line, highlight=False, markup=False)
+
+
 def problem_lines(reading: Reading, every_warning: bool) -> list[str]:
     """All errors; of the warnings, unless every one is asked for, a few of each kind."""
     seen: Counter[str] = Counter()
@@ -87,6 +130,9 @@ def main() -> None:
     except HdlogError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("interrupted: nothing was changed", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -8,7 +8,19 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[2] / "src" / "hdlog"
-LAYERS = ("errors", "program", "text", "plan", "engines", "maintenance", "pipeline", "report", "api", "cli")
+LAYERS = (
+    "errors",
+    "program",
+    "text",
+    "plan",
+    "engines",
+    "maintenance",
+    "pipeline",
+    "report",
+    "api",
+    "running",
+    "cli",
+)
 CONFINED = {
     "lark": ("text",),
     "typer": ("cli",),

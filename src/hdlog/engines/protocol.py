@@ -6,9 +6,9 @@ each, a `Table` the maintained facts of a predicate. An engine never sees a rule
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from hdlog.program.model import AggregateCall, Expression
 from hdlog.program.terms import Term
@@ -16,6 +16,8 @@ from hdlog.program.terms import Term
 Relation = Any
 FactSet = Any
 Table = Any
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Support = Literal["asserted", "nonrecursive", "recursive"]
 
 
@@ -112,8 +114,23 @@ class Engine(Protocol):
     def supported(self, table: Table, facts: FactSet) -> FactSet:
         """The facts with any support."""
 
+    def grow(self, table: Table, facts: FactSet, support: Support) -> FactSet:
+        """Add positive multiplicities to a support; all the facts become live. Those that were not before."""
+
+    def together(self, parts: Sequence[FactSet], arity: int) -> FactSet:
+        """The union of disjoint sets of facts."""
+
+    def settle(self, table: Table, asserted: FactSet, signed: FactSet) -> tuple[FactSet, FactSet]:
+        """Change assertions and non-recursive supports, and make live and dead what they say.
+
+        Returns the facts that came and the facts that went.
+        """
+
     def asserted(self, table: Table, facts: FactSet) -> FactSet:
         """The facts that are asserted."""
+
+    def each(self, apply: Callable[[Item], Result], items: Sequence[Item], size: int) -> list[Result]:
+        """`apply` to each item, at once if `size`, the facts to look at, makes that worth while."""
 
     # Updates.
 

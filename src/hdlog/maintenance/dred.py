@@ -8,6 +8,7 @@ rederived. That is the counting oracle of the paper: a support is exact at the e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from hdlog.engines.protocol import FactSet, Version
 from hdlog.maintenance.module import Change, Changes, Module
@@ -26,8 +27,9 @@ class DRed:
         self.engine = state.engine
         self.step = step
         self.trace = trace
-        self.overdeleted: FactSets = self._nothing()
-        self.added: FactSets = self._nothing()
+        # D and A, as the disjoint parts that the rounds made
+        self.overdeleted: dict[Predicate, list[FactSet]] = {p: [] for p in step.predicates}
+        self.added: dict[Predicate, list[FactSet]] = {p: [] for p in step.predicates}
 
     def run(self, asserted: FactSets) -> None:
         """Bring the component up to date; `asserted` are assertions made (+1) and withdrawn (-1)."""
@@ -36,10 +38,14 @@ class DRed:
         rederived = self.rederive()
         self.add(self._union(rederived, gained))
         for p in self.step.predicates:
-            # I := (I \ D) + A
-            came = self.engine.minus(self.added[p], self.overdeleted[p])
-            went = self.engine.minus(self.overdeleted[p], self.added[p])
-            self.state.net[p] = NetChange(came, went)
+            nothing = not any(map(self.engine.count, (*self.overdeleted[p], *self.added[p])))
+            self.state.net[p] = NetChange(partial(self._net, p), nothing)
+
+    def _net(self, predicate: Predicate) -> tuple[FactSet, FactSet]:
+        """I := (I \\ D) + A, so A \\ D came and D \\ A went."""
+        overdeleted = self.engine.together(self.overdeleted[predicate], predicate.arity)
+        added = self.engine.together(self.added[predicate], predicate.arity)
+        return self.engine.minus(added, overdeleted), self.engine.minus(overdeleted, added)
 
     def change_foundations(self, asserted: FactSets) -> tuple[FactSets, FactSets]:
         """Assertions and non-recursive supports, exactly; the facts that lost and gained them all."""
@@ -63,17 +69,17 @@ class DRed:
         gone = self.state.all_derivations(
             self.step.part(self.step.gone, recursive=True), self.state.old, self.step
         )
-        self._support(gone, -1)
+        self._withdraw(gone)
         delta, first_round = self._union(lost, self._unfounded(gone)), True
         while True:
             # Delta- := N_D \ D;  D := D + Delta-
             for p, facts in delta.items():
                 self.engine.delete(self.state.table(p), facts)
-                self.overdeleted[p] = self.engine.union(self.overdeleted[p], facts)
+                self.overdeleted[p].append(facts)
             # N_D := Del^r(I \ D, Delta-) for each rule r
             changes = self._changes(modules, delta, self.state.shrinking, first_round, self._losing)
             derived = self.state.derivations(modules, changes, self.step)
-            self._support(derived, -1)
+            self._withdraw(derived)
             delta, first_round = self._unfounded(derived), False
             self.trace.round("overdelete", self._count(delta))
             if self._is_empty(delta):
@@ -81,7 +87,10 @@ class DRed:
 
     def rederive(self) -> FactSets:
         """Delta := the facts of D that one step derives from the rest: those with support left."""
-        return {p: self.engine.supported(self.state.table(p), d) for p, d in self.overdeleted.items()}
+        return {
+            p: self.engine.supported(self.state.table(p), self.engine.together(parts, p.arity))
+            for p, parts in self.overdeleted.items()
+        }
 
     def add(self, start: FactSets) -> None:
         """Everything that follows from the rederived and the new facts."""
@@ -90,18 +99,16 @@ class DRed:
         fresh = self.state.all_derivations(
             self.step.part(self.step.fresh, recursive=True), self.state.lasting, self.step
         )
-        self._support(fresh, 1)
-        delta, first_round = self._union(start, self._missing(fresh)), True
+        for p, facts in start.items():
+            self.engine.insert(self.state.table(p), facts)
+        delta, first_round = self._joined(start, self._grow(fresh)), True
         while True:
-            # Delta+ := N_A \ ((I \ D) + A);  A := A + Delta+
+            # A := A + Delta+
             for p, facts in delta.items():
-                self.engine.insert(self.state.table(p), facts)
-                self.added[p] = self.engine.union(self.added[p], facts)
-            # N_A := Add^r((I \ D) + A, Delta+) for each rule r
+                self.added[p].append(facts)
+            # N_A := Add^r((I \ D) + A, Delta+) for each rule r;  Delta+ := N_A \ ((I \ D) + A)
             changes = self._changes(modules, delta, self.state.growing, first_round, self._gaining)
-            derived = self.state.derivations(modules, changes, self.step)
-            self._support(derived, 1)
-            delta, first_round = self._missing(derived), False
+            delta, first_round = self._grow(self.state.derivations(modules, changes, self.step)), False
             self.trace.round("add", self._count(delta))
             if self._is_empty(delta):
                 return
@@ -131,10 +138,9 @@ class DRed:
         table = self.state.table(predicate)
         return Change(delta, Version(table, (), (delta,)), Version(table))
 
-    def _support(self, derived: FactSets, sign: int) -> None:
+    def _withdraw(self, derived: FactSets) -> None:
         for p, facts in derived.items():
-            signed = facts if sign > 0 else self.engine.opposite(facts)
-            self.engine.adjust(self.state.table(p), signed, "recursive")
+            self.engine.adjust(self.state.table(p), self.engine.opposite(facts), "recursive")
 
     def _unfounded(self, derived: FactSets) -> FactSets:
         """Live facts without assertion or non-recursive support."""
@@ -144,11 +150,15 @@ class DRed:
             found[p] = self.engine.founded(table, self.engine.live(table, facts), wanted=False)
         return found
 
-    def _missing(self, derived: FactSets) -> FactSets:
+    def _grow(self, derived: FactSets) -> FactSets:
+        """Count derivations; the facts that were not there before."""
         found = self._nothing()
         for p, facts in derived.items():
-            found[p] = self.engine.live(self.state.table(p), facts, wanted=False)
+            found[p] = self.engine.grow(self.state.table(p), facts, "recursive")
         return found
+
+    def _joined(self, a: FactSets, b: FactSets) -> FactSets:
+        return {p: self.engine.together([a[p], b[p]], p.arity) for p in self.step.predicates}
 
     def _nothing(self) -> FactSets:
         return {p: self.engine.no_facts(p.arity) for p in self.step.predicates}

@@ -90,16 +90,13 @@ class Driver:
                 self.trace.round(
                     "count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates)
                 )
-        return {p: n for p, n in self.state.net.items() if self._is_change(n)}
+        return {p: n for p, n in self.state.net.items() if not n.is_empty}
 
     def _touches(self, step: Step) -> bool:
         """Whether a predicate that the step reads has changed."""
         return any(
-            p in self.state.net and self._is_change(self.state.net[p]) for m in step.kept for p, _ in m.reads
+            p in self.state.net and not self.state.net[p].is_empty for m in step.kept for p, _ in m.reads
         )
-
-    def _is_change(self, net: NetChange) -> bool:
-        return not (self.engine.is_empty(net.added) and self.engine.is_empty(net.removed))
 
     def _signed(
         self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from hdlog.engines.protocol import Engine, FactSet, Table, Version
 from hdlog.errors import HdlogError
@@ -11,12 +12,31 @@ from hdlog.maintenance.module import Change, Changes, Module
 from hdlog.program.model import Predicate, Rule
 
 
-@dataclass
 class NetChange:
-    """Facts that came and facts that went, disjoint; the table has the new state already."""
+    """Facts that came and facts that went, disjoint; the table has the new state already.
 
-    added: FactSet
-    removed: FactSet
+    Worked out when first asked for: after the last component nobody may ask.
+    """
+
+    def __init__(self, find: Callable[[], tuple[FactSet, FactSet]], is_empty: bool) -> None:
+        self._find = find
+        self.is_empty = is_empty
+
+    @cached_property
+    def _both(self) -> tuple[FactSet, FactSet]:
+        return self._find()
+
+    @property
+    def added(self) -> FactSet:
+        return self._both[0]
+
+    @property
+    def removed(self) -> FactSet:
+        return self._both[1]
+
+
+def net_change(engine: Engine, added: FactSet, removed: FactSet) -> NetChange:
+    return NetChange(lambda: (added, removed), engine.is_empty(added) and engine.is_empty(removed))
 
 
 @dataclass(frozen=True)
@@ -52,7 +72,7 @@ class State:
         if predicate in self.net:
             return self.net[predicate]
         nothing = self.engine.no_facts(predicate.arity)
-        return NetChange(nothing, nothing)
+        return net_change(self.engine, nothing, nothing)
 
     # Evaluation.
 
@@ -60,7 +80,9 @@ class State:
         self, modules: Sequence[Module], changes: Changes, step: Step
     ) -> dict[Predicate, FactSet]:
         """What modules derive from changed facts, for the predicates of a step."""
-        return self._gathered(modules, [self._guarded(m, lambda m: m.derive(changes)) for m in modules], step)
+        size = sum(self.engine.count(change.delta) for change in changes.values())
+        results = self.engine.each(lambda m: self._guarded(m, lambda m: m.derive(changes)), modules, size)
+        return self._gathered(modules, results, step)
 
     def all_derivations(
         self, modules: Sequence[Module], moment: Callable[[Predicate, bool], Version], step: Step
@@ -106,7 +128,11 @@ class State:
                 predicate = module.rule.heads[number].predicate
                 if predicate in step.predicates:
                     parts.setdefault(predicate, []).append(facts)
-        return {p: self.engine.plus(found, p.arity) for p, found in parts.items()}
+        size = sum(self.engine.count(f) for found in parts.values() for f in found)
+        sums = self.engine.each(
+            lambda item: self.engine.plus(item[1], item[0].arity), list(parts.items()), size
+        )
+        return dict(zip(parts, sums, strict=True))
 
     # Moments of a predicate: before the update, after it, and what holds before and after.
 

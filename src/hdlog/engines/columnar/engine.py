@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +26,7 @@ from hdlog.engines.columnar.facts import (
     union,
 )
 from hdlog.engines.columnar.journal import Journal
-from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, expand, locate, ranges
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, expand, locate, offsets, ranges
 from hdlog.engines.columnar.keys import PairTable, part, part_columns
 from hdlog.engines.columnar.relation import Relation, stack
 from hdlog.engines.columnar.table import SupportedRun, Table
@@ -33,10 +36,16 @@ from hdlog.program.terms import Constant, Term, Variable
 
 Source = Table | Facts
 _NONE = np.empty(0, np.uint8)
+_WORTH_THREADS = 200_000
+_WORTH_FLAGS = 10_000
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class ColumnarEngine:
-    def __init__(self, budget: Budget | None = None) -> None:
+    def __init__(self, budget: Budget | None = None, threads: int | None = None) -> None:
+        self.threads = threads or os.cpu_count() or 1
+        self._pool: ThreadPoolExecutor | None = None
         self.dictionary = Dictionary()
         self.pairs = PairTable()
         self.journal = Journal()
@@ -119,6 +128,8 @@ class ColumnarEngine:
         """For each row of bound columns the right ids it meets: number of the row, right id, multiplicity."""
         runs = _runs(source, order)  # before the look-up: making an index makes pairs known
         lefts = part(self.pairs, bound, len(bound[0]), grow=False)
+        if len(bound) == 1 and len(self.dictionary) < 2 * len(lefts):
+            return self._probe_directly(runs, lefts)
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
         rank = None if ordered else np.argsort(lefts, kind="stable")
         probes = lefts if rank is None else lefts[rank]
@@ -130,10 +141,28 @@ class ColumnarEngine:
         weights = found[0][2]  # only facts have them, and facts are one run
         return (probe if rank is None else rank[probe]), rights, weights
 
+    def _probe_directly(
+        self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids
+    ) -> tuple[Rows, Ids, Counts | None]:
+        """Many probes: an array of where each id begins saves sorting them."""
+        found = []
+        for keys, dead, counts in runs:
+            starts = offsets(keys, len(self.dictionary))
+            found.append(self._spelt_out(keys, dead, counts, starts[lefts], starts[lefts + np.uint32(1)]))
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.uint32), None
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]), None
+
     def _probe_run(
         self, keys: Keys, dead: Flags, counts: Counts | None, probes: Ids
     ) -> tuple[Rows, Ids, Counts | None]:
-        low, high = ranges(keys, probes)
+        return self._spelt_out(keys, dead, counts, *ranges(keys, probes))
+
+    def _spelt_out(
+        self, keys: Keys, dead: Flags, counts: Counts | None, low: Rows, high: Rows
+    ) -> tuple[Rows, Ids, Counts | None]:
         self.budget.check_rows(int((high - low).sum()))
         probe, rights = expand(keys, dead, low, high)
         if counts is None:
@@ -145,6 +174,8 @@ class ColumnarEngine:
 
     def _lookup(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
         """Rows whose atom, fully bound, is a fact."""
+        if isinstance(source, Table) and len(terms) == 1 and 4 * len(left) > len(source) > _WORTH_FLAGS:
+            return left.take(self._members(source)[self._column(left, terms[0])])
         rank, keys = self._sorted_keys(left, terms)
         if isinstance(source, Table):
             found = source.contains(keys)
@@ -156,6 +187,12 @@ class ColumnarEngine:
         if source.counts is None:
             return relation
         return Relation(relation.columns, len(relation), relation.weights() * source.counts[at[hits]])
+
+    def _members(self, table: Table) -> NDArray[np.bool_]:
+        """For each id whether it is in a table of one column."""
+        flags = np.zeros(len(self.dictionary), np.bool_)
+        flags[table.facts().keys >> np.uint64(32)] = True
+        return flags
 
     def _sorted_keys(self, left: Relation, terms: Sequence[Term]) -> tuple[Rows | None, Keys]:
         columns = [self._column(left, t) for t in terms]
@@ -301,6 +338,31 @@ class ColumnarEngine:
 
         return table.select(facts, test).once()
 
+    def grow(self, table: Table, facts: Facts, support: Support) -> Facts:
+        return table.grow(facts, support) if len(facts) else facts
+
+    def together(self, parts: Sequence[Facts], arity: int) -> Facts:
+        parts = [p for p in parts if len(p)]
+        if len(parts) < 2:
+            return parts[0].once() if parts else self.no_facts(arity)
+        return Facts(self.pairs, arity, np.sort(np.concatenate([p.keys for p in parts])))
+
+    def settle(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
+        nothing = self.no_facts(table.arity)
+        if not table.runs and not (len(asserted) and len(signed)):
+            facts = asserted if len(asserted) else signed
+            table.load(facts, "asserted" if len(asserted) else "nonrecursive")
+            return facts.once(), nothing
+        self.adjust(table, asserted, "asserted")
+        self.adjust(table, signed, "nonrecursive")
+        touched = union(asserted.once(), signed.once())
+        holding = self.founded(table, touched)
+        added = self.live(table, holding, wanted=False)
+        removed = self.live(table, touched.minus(holding))
+        table.insert(added)
+        table.delete(removed)
+        return added, removed
+
     def asserted(self, table: Table, facts: Facts) -> Facts:
         return table.select(facts, lambda run, at: run.asserted[at] != 0).once()
 
@@ -311,6 +373,20 @@ class ColumnarEngine:
             )
 
         return table.select(facts, test).once()
+
+    def each(self, apply: Callable[[Item], Result], items: Sequence[Item], size: int) -> list[Result]:
+        """`apply` to each item, on all cores if there is much to do; waits for all, whatever happens."""
+        if size < _WORTH_THREADS or len(items) < 2 or self.threads < 2:
+            return [apply(item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, "hdlog")
+        futures = [self._pool.submit(apply, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)
 
     # Updates.
 

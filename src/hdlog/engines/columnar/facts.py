@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.kernels import Ids, Keys, locate, merge_order
+from hdlog.engines.columnar.kernels import Ids, Keys, count_keys, locate, merge_add, merge_order
 from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
 
 Counts = NDArray[np.int64]
@@ -92,6 +92,8 @@ class Facts:
 
 
 def sort_keys(keys: Keys, counts: Counts | None) -> tuple[Keys, Counts | None]:
+    if (keys[1:] >= keys[:-1]).all():
+        return keys, counts
     if counts is None:
         return np.sort(keys), None
     order = np.argsort(keys)
@@ -103,18 +105,20 @@ def empty_facts(pairs: PairTable, arity: int) -> Facts:
 
 
 def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> Facts:
-    """Keys in any order, with repetitions, as facts; multiplicities add up, zeros vanish."""
+    """Keys in any order, which may be sorted in place, with repetitions, as facts; multiplicities add up, zeros vanish."""
     if not len(keys):
         return empty_facts(pairs, arity)
+    if counts is None:
+        if not (keys[1:] >= keys[:-1]).all():
+            keys.sort()  # the keys were made for this call
+        keys, found = count_keys(keys)
+        return Facts(pairs, arity, keys, found if len(found) else None)
     keys, counts = sort_keys(keys, counts)
+    assert counts is not None
     first = np.empty(len(keys), np.bool_)
     first[0] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     starts = np.flatnonzero(first)
-    if counts is None:
-        if len(starts) == len(keys):
-            return Facts(pairs, arity, keys)
-        return Facts(pairs, arity, keys[starts], np.diff(starts, append=len(keys)))
     totals = np.add.reduceat(counts, starts)
     kept = totals != 0
     return Facts(pairs, arity, keys[starts][kept], None if (totals[kept] == 1).all() else totals[kept])
@@ -122,13 +126,21 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
 
 def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
     """The sum of multiplicities."""
-    parts = [p for p in parts if len(p)]
-    if len(parts) < 2:
-        return parts[0] if parts else empty_facts(pairs, arity)
-    keys = np.concatenate([p.keys for p in parts])
-    if all(p.counts is None for p in parts):
-        return gather(pairs, arity, keys, None)
-    return gather(pairs, arity, keys, np.concatenate([p.weights() for p in parts]))
+    parts = sorted((p for p in parts if len(p)), key=len)
+    while len(parts) > 1:
+        # The two smallest first, so that no fact is moved more often than it must be.
+        a, b = parts[:2]
+        keys, counts = merge_add(a.keys, _given(a), b.keys, _given(b))
+        merged = Facts(pairs, arity, keys, None if (counts == 1).all() else counts)
+        parts = sorted([merged, *parts[2:]], key=len)
+    return parts[0] if parts and len(parts[0]) else empty_facts(pairs, arity)
+
+
+_NO_COUNTS = np.empty(0, np.int64)
+
+
+def _given(facts: Facts) -> Counts:
+    return _NO_COUNTS if facts.counts is None else facts.counts
 
 
 def union(a: Facts, b: Facts) -> Facts:

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.facts import Facts, Order, columns_of, empty_facts, keys_of, primary
 from hdlog.engines.columnar.journal import Journal
-from hdlog.engines.columnar.kernels import Flags, Keys, Rows, locate, merge_order
+from hdlog.engines.columnar.kernels import Flags, Keys, Rows, grow_run, locate, merge_order, merge_runs
 from hdlog.engines.columnar.keys import PairTable
 
 Support = Literal["asserted", "nonrecursive", "recursive"]
 _NONE = np.empty(0, np.uint8)
+_NO_COUNTS = np.empty(0, np.int64)
+MOST_RUNS = 10
 
 
 @dataclass(eq=False)
@@ -49,6 +51,9 @@ class SupportedRun(Run):
     asserted: Flags = field(default_factory=lambda: _NONE)
     nonrecursive: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     recursive: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+
+    def arrays(self) -> tuple[Keys, Flags, Flags, NDArray[np.int32], NDArray[np.int32]]:
+        return self.keys, self.dead, self.asserted, self.nonrecursive, self.recursive
 
 
 class Index:
@@ -168,6 +173,8 @@ class Table:
         """Which of the sorted probes are live."""
         found = np.zeros(len(probes), np.bool_)
         for run in self.runs:
+            if run.keys is probes:
+                return np.ones(len(probes), np.bool_) if not len(run.dead) else run.dead == 0
             at = locate(run.keys, probes)
             hits = np.flatnonzero(at >= 0)
             found[hits] = True if not len(run.dead) else run.dead[at[hits]] == 0
@@ -202,7 +209,7 @@ class Table:
         self._save()
         keys, counts = facts.keys, facts.weights()
         for run in self.runs:
-            at = locate(run.keys, keys)
+            at = self._positions(run, keys)
             hit = at >= 0
             if hit.any():
                 column = getattr(run, support)
@@ -210,18 +217,61 @@ class Table:
                 column[at[hit]] += counts[hit].astype(column.dtype)
                 keys, counts = keys[~hit], counts[~hit]
         if len(keys):
-            run = SupportedRun(
-                keys,
-                np.ones(len(keys), np.uint8),
-                self.journal.number,
-                np.zeros(len(keys), np.uint8),
-                np.zeros(len(keys), np.int32),
-                np.zeros(len(keys), np.int32),
-            )
-            column = getattr(run, support)
-            column[:] = counts.astype(column.dtype)
-            self.runs.append(run)
+            self.runs.append(self._run(keys, counts, support, np.ones(len(keys), np.uint8)))
             self._merge()
+
+    def grow(self, facts: Facts, support: Support) -> Facts:
+        """Add to a support, all multiplicities positive; every fact becomes live. Those that were not."""
+        self._save()
+        keys, counts = facts.keys, _NO_COUNTS if facts.counts is None else facts.counts
+        woken: list[Keys] = []
+        for run in self.runs:
+            if not len(keys):
+                break
+            column = getattr(run, support)
+            if run.born != self.journal.number:
+                at = locate(run.keys, keys)
+                at = at[at >= 0]
+                self.journal.save(column, at, run.born)
+                self.journal.save(run.dead, at if len(run.dead) else at[:0], run.born)
+            keys, counts, up = grow_run(run.keys, run.dead, column, keys, counts)
+            if len(up):
+                woken.append(up)
+        if len(keys):
+            ones = counts if len(counts) else np.ones(len(keys), np.int64)
+            self.runs.append(self._run(keys, ones, support, _NONE))
+            woken.append(keys)
+            self._merge()
+        new = woken[0] if len(woken) == 1 else np.sort(np.concatenate(woken)) if woken else keys
+        live = Facts(self.pairs, self.arity, new)
+        self.live += len(live)
+        self._index(live, True)
+        return live
+
+    def load(self, facts: Facts, support: Support) -> None:
+        """Facts become live with a support; the table has no runs yet, and so no indexes."""
+        self._save()
+        if len(facts):
+            self.runs = [self._run(facts.keys, facts.weights(), support, _NONE)]
+            self.live = len(facts)
+            self.indexes = {}
+
+    def _run(self, keys: Keys, counts: NDArray[np.int64], support: Support, dead: Flags) -> SupportedRun:
+        run = SupportedRun(
+            keys,
+            dead,
+            self.journal.number,
+            np.zeros(len(keys), np.uint8),
+            np.zeros(len(keys), np.int32),
+            np.zeros(len(keys), np.int32),
+        )
+        column = getattr(run, support)
+        column[:] = counts
+        return run
+
+    def _positions(self, run: SupportedRun, keys: Keys) -> Rows:
+        """Where sorted keys stand in a run; known without looking if they are its own."""
+        return np.arange(len(keys)) if run.keys is keys else locate(run.keys, keys)
 
     def insert(self, facts: Facts) -> None:
         """Stored, dead facts become live."""
@@ -237,12 +287,19 @@ class Table:
         self._save()
         left = facts.keys
         for run in self.runs:
+            if run.keys is left and run.born == self.journal.number:
+                run.dead = _NONE if live else np.ones(len(run), np.uint8)
+                left = left[:0]
+                break
             at = locate(run.keys, left)
             run.mark(at[at >= 0], not live, self.journal)
             left = left[at < 0]
         assert not len(left), "facts are stored before they become live"
         self.live += len(facts) if live else -len(facts)
-        if self.indexes:
+        self._index(facts, live)
+
+    def _index(self, facts: Facts, live: bool) -> None:
+        if self.indexes and len(facts):
             columns = facts.columns()
             for index in self.indexes.values():
                 keys = np.sort(keys_of(self.pairs, columns, index.order, len(facts)))
@@ -252,33 +309,18 @@ class Table:
         """The facts that pass a test on their run; those not stored do not."""
         passed = np.zeros(len(facts), np.bool_)
         for run in self.runs:
-            at = locate(run.keys, facts.keys)
+            at = self._positions(run, facts.keys)
             hits = np.flatnonzero(at >= 0)
             if len(hits):
                 passed[hits] = test(run, at[hits])
         return facts.take(passed)
 
     def _merge(self) -> None:
-        while len(self.runs) > 1 and len(self.runs[-2]) <= 2 * len(self.runs[-1]):
+        """Merge while the last run is the larger of the last two, or there are many."""
+        while len(self.runs) > 1 and (len(self.runs[-2]) <= len(self.runs[-1]) or len(self.runs) > MOST_RUNS):
             b, a = self.runs.pop(), self.runs.pop()
-            order = merge_order(a.keys, b.keys)
-
-            def merged(
-                name: str, a: SupportedRun = a, b: SupportedRun = b, order: Rows = order
-            ) -> NDArray[np.int64]:
-                left, right = (_marks(r) if name == "dead" else getattr(r, name) for r in (a, b))
-                both: NDArray[np.int64] = np.concatenate([left, right])[order]
-                return both
-
-            run = SupportedRun(
-                merged("keys"),  # type: ignore[arg-type]
-                merged("dead") if len(a.dead) or len(b.dead) else _NONE,  # type: ignore[arg-type]
-                self.journal.number,
-                merged("asserted"),  # type: ignore[arg-type]
-                merged("nonrecursive"),  # type: ignore[arg-type]
-                merged("recursive"),  # type: ignore[arg-type]
-            )
-            self.runs.append(_without_rubbish(run))
+            keys, dead, asserted, fixed, recursive = merge_runs(*a.arrays(), *b.arrays())
+            self.runs.append(SupportedRun(keys, dead, self.journal.number, asserted, fixed, recursive))
 
     @property
     def nbytes(self) -> int:
@@ -291,24 +333,3 @@ class Table:
     def columns(self) -> list[NDArray[np.uint32]]:
         facts = self.facts()
         return columns_of(self.pairs, facts.keys, primary(self.arity))
-
-
-def _without_rubbish(run: SupportedRun) -> SupportedRun:
-    """A run without what is dead and has no support, if that is much of it."""
-    if not len(run.dead):
-        return run
-    rubbish = (run.dead != 0) & (run.asserted == 0) & (run.nonrecursive == 0) & (run.recursive == 0)
-    if not rubbish.any():
-        if not run.dead.any():
-            run.dead = _NONE
-        return run
-    kept = ~rubbish
-    dead = run.dead[kept]
-    return SupportedRun(
-        run.keys[kept],
-        dead if dead.any() else _NONE,
-        run.born,
-        run.asserted[kept],
-        run.nonrecursive[kept],
-        run.recursive[kept],
-    )
