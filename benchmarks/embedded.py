@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +15,38 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.generators import lubm
+from benchmarks.generators import lubm, univ_bench
+from benchmarks.peers import DuckLoop
 from hdlog.api import Reasoner
 from hdlog.program.model import Predicate
 
 Ids = NDArray[np.uint32]
-RULES = Path(__file__).parent / "rules"
 CLOSURE = "path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] ."
 GENERATION = "sg[?x, ?y] :- up[?p, ?x], up[?p, ?y] . sg[?x, ?y] :- up[?a, ?x], sg[?a, ?b], up[?b, ?y] ."
 
 
-def best(run: Callable[[], Any], times: int) -> float:
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return min(found)
+def timed(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
 
 
-def load_columns(
-    reasoner: Reasoner, tables: dict[Predicate, list[Ids]], individuals: int
-) -> dict[Predicate, Any]:
-    """Columns of numbers from 0 as facts of the engine, each number an IRI."""
-    engine = reasoner.engine
-    ids = engine.dictionary.encode(f"<http://example.org/{i}>" for i in range(individuals))
+def load_columns(reasoner: Reasoner, tables: dict[Predicate, list[Ids]]) -> dict[Predicate, Any]:
+    """Columns of numbers as facts of the engine."""
+    encode = reasoner.engine.dictionary.encode_integers
     return {
-        p: engine.facts_from_columns([ids[c] for c in columns], len(columns[0]))
+        p: reasoner.engine.facts_from_columns([encode(c.astype(np.int64)) for c in columns], len(columns[0]))
         for p, columns in tables.items()
     }
 
 
-def lubm_tables(universities: int) -> tuple[dict[Predicate, list[Ids]], int]:
+def lubm_tables(universities: int) -> dict[Predicate, list[Ids]]:
     found = lubm.generate(universities)
     tables = {Predicate(lubm.NS + n, 1): [np.concatenate(parts)] for n, parts in found.unary.items()}
     for name, pairs in found.binary.items():
         columns = [np.concatenate([p[i] for p in pairs]) for i in (0, 1)]
         tables[Predicate(lubm.NS + name, 2)] = columns
-    return tables, found.individuals
+    return tables
 
 
 def sort_unique(keys: NDArray[np.uint64]) -> None:
@@ -60,40 +54,64 @@ def sort_unique(keys: NDArray[np.uint64]) -> None:
     keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
 
 
-def lubm_benchmark(rules: Path, repeat: int) -> None:
+def lubm_benchmark(repeat: int) -> None:
     updates = {}
     for universities in (8, 80):
-        tables, individuals = lubm_tables(universities)
+        tables = lubm_tables(universities)
         times = []
         for _ in range(repeat):
-            reasoner = Reasoner(rules)
-            facts = load_columns(reasoner, tables, individuals)
-            start = time.perf_counter()
-            reasoner.materialise_encoded(facts)
-            times.append(time.perf_counter() - start)
+            reasoner = Reasoner(univ_bench.rules())
+            facts = load_columns(reasoner, tables)
+            times.append(timed(lambda r=reasoner, f=facts: r.materialise_encoded(f)))  # type: ignore[misc]
         given = sum(map(len, facts.values()))
         keys = np.concatenate([t.facts().keys for t in reasoner.stored_tables().values()])
-        np.random.default_rng(1).shuffle(keys)
-        sorting = min(best(lambda k=keys.copy(): sort_unique(k), 1) for _ in range(repeat))
-        chance = np.random.default_rng(2)
-        chosen = []
-        for _ in range(10):
-            sample = {p: f.take(chance.random(len(f)) < 1000 / given) for p, f in facts.items()}
-            chosen.append({p: f for p, f in sample.items() if len(f)})
-        deleting = best(lambda: reasoner.update_encoded({}, chosen[0]), 1)
-        adding = best(lambda: reasoner.update_encoded(chosen[0], {}), 1)
-        for some in chosen[1:]:
-            deleting = min(deleting, best(lambda s=some: reasoner.update_encoded({}, s), 1))
-            adding = min(adding, best(lambda s=some: reasoner.update_encoded(s, {}), 1))
+        sorting = []
+        for _ in range(repeat):
+            np.random.default_rng(1).shuffle(keys)
+            sorting.append(timed(partial(sort_unique, keys)))
+        deleting, adding = update_times(reasoner, facts, given)
         updates[universities] = max(deleting, adding)
         size = sum(t.nbytes for t in reasoner.stored_tables().values())
         print(
             f"LUBM L, {given:,} facts given, {len(keys):,} materialised: {min(times):.2f} s, "
-            f"{min(times) / sorting:.1f} times np.sort + unique; 1,000 facts deleted in {1000 * deleting:.1f} ms, "
+            f"{min(times) / min(sorting):.1f} times np.sort + unique; 1,000 facts deleted in {1000 * deleting:.1f} ms, "
             f"added in {1000 * adding:.1f} ms, {100 * max(deleting, adding) / min(times):.2f} % of a "
-            f"materialisation; {size / len(keys):.0f} bytes a fact in tables"
+            f"materialisation; {size / len(keys):.0f} bytes a fact in tables",
+            flush=True,
         )
     print(f"update on 10 M facts against 1 M: {updates[80] / updates[8]:.2f} times")
+
+
+def update_times(reasoner: Reasoner, facts: dict[Predicate, Any], given: int) -> tuple[float, float]:
+    """The median time of a deletion of about 1,000 facts, and of adding them back."""
+    chance = np.random.default_rng(2)
+    deleting, adding = [], []
+    for _ in range(11):
+        sample = {p: f.take(chance.random(len(f)) < 1000 / given) for p, f in facts.items()}
+        sample = {p: f for p, f in sample.items() if len(f)}
+        deleting.append(timed(lambda s=sample: reasoner.update_encoded({}, s)))  # type: ignore[misc]
+        adding.append(timed(lambda s=sample: reasoner.update_encoded(s, {})))  # type: ignore[misc]
+    return float(np.median(deleting)), float(np.median(adding))
+
+
+def lubm_against_duckdb(repeat: int) -> None:
+    """50 universities; both from arrays of numbers, loading included."""
+    tables = lubm_tables(50)
+    program = univ_bench.rules()
+    named = {p: t for p, t in tables.items() if p in program.predicates}
+    ours = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        reasoner = Reasoner(program)
+        reasoner.materialise_encoded(load_columns(reasoner, named))
+        ours.append(time.perf_counter() - start)
+    peers = [DuckLoop(program).run(named) for _ in range(repeat)]
+    assert peers[0][1] == len(reasoner), (peers[0][1], len(reasoner))
+    peer = min(t for t, _ in peers)
+    print(
+        f"LUBM L, 50 universities, {len(reasoner):,} facts, loading included: {min(ours):.2f} s; "
+        f"DuckDB with a semi-naive loop {peer:.2f} s, {peer / min(ours):.1f} times as long"
+    )
 
 
 def duck_fixpoint(edges: list[Ids], table: str, recursive: str) -> tuple[float, int]:
@@ -130,7 +148,7 @@ def against_duckdb(
     times = []
     for _ in range(repeat):
         reasoner = Reasoner(rules)
-        facts = load_columns(reasoner, {Predicate(table, 2): columns}, int(max(c.max() for c in columns)) + 1)
+        facts = load_columns(reasoner, {Predicate(table, 2): columns})
         start = time.perf_counter()
         reasoner.materialise_encoded(facts)
         times.append(time.perf_counter() - start)
@@ -144,23 +162,49 @@ def against_duckdb(
 
 
 def startup(repeat: int) -> None:
-    program = Path(__file__).parent / "rules" / "ten.dl"
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    program = Path(__file__).parents[1] / "examples" / "reach.dl"
     command = [sys.executable, "-m", "hdlog", "run", str(program), "-D", "-"]
-    took = best(lambda: subprocess.run(command, check=True, capture_output=True, env=environment), repeat)
-    print(f"a ten-fact program from the shell: {took:.2f} s")
+    took = min(timed(lambda: subprocess.run(command, check=True, capture_output=True)) for _ in range(repeat))
+    print(f"a program of four facts from the shell: {took:.2f} s")
+
+
+def high_water_mark() -> int:
+    """Bytes this process has ever had at once."""
+    (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
+
+
+def memory() -> None:
+    """Peak memory of a process that has a closure of 16 M facts with two indexes, per fact."""
+    code = (
+        "from benchmarks.embedded import *\n"
+        "reasoner = Reasoner(CLOSURE)\n"
+        "before = high_water_mark()\n"
+        "facts = load_columns(reasoner, {Predicate('edge', 2): random_graph(5_000, 10_000, 3)})\n"
+        "table = reasoner.stored_tables()[Predicate('path', 2)]\n"
+        "table.index(((1,), (0,)))\n"
+        "reasoner.materialise_encoded(facts)\n"
+        "peak = high_water_mark()\n"
+        "print(f'{len(table):,} facts with two indexes: peak {(peak - before) / len(table):.0f} bytes a fact, '\n"
+        "      f'{table.nbytes / len(table):.0f} of them in tables')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only", choices=["lubm", "closure", "generation", "startup"])
+    parser.add_argument("--only", choices=["lubm", "peer", "closure", "generation", "startup", "memory"])
     options = parser.parse_args()
     wanted = options.only
     if wanted in (None, "startup"):
         startup(options.repeat)
     if wanted in (None, "lubm"):
-        lubm_benchmark(RULES / "lubm_l.dlog", options.repeat)
+        lubm_benchmark(options.repeat)
+    if wanted in (None, "peer"):
+        lubm_against_duckdb(options.repeat)
+    if wanted in (None, "memory"):
+        memory()
     if wanted in (None, "closure"):
         sql = (
             "with recursive path(x, y) as (select x, y from edge union select p.x, e.y from path p "

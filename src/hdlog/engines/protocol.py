@@ -117,6 +117,9 @@ class Engine(Protocol):
     def grow(self, table: Table, facts: FactSet, support: Support) -> FactSet:
         """Add positive multiplicities to a support; all the facts become live. Those that were not before."""
 
+    def shrink(self, table: Table, facts: FactSet, support: Support) -> FactSet:
+        """Take multiplicities from a support; live facts that are left unfounded die. Those that did."""
+
     def together(self, parts: Sequence[FactSet], arity: int) -> FactSet:
         """The union of disjoint sets of facts."""
 

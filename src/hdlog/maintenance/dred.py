@@ -69,18 +69,17 @@ class DRed:
         gone = self.state.all_derivations(
             self.step.part(self.step.gone, recursive=True), self.state.old, self.step
         )
-        self._withdraw(gone)
-        delta, first_round = self._union(lost, self._unfounded(gone)), True
+        for p, facts in lost.items():
+            self.engine.delete(self.state.table(p), facts)
+        delta, first_round = self._joined(lost, self._shrink(gone)), True
         while True:
-            # Delta- := N_D \ D;  D := D + Delta-
+            # D := D + Delta-
             for p, facts in delta.items():
-                self.engine.delete(self.state.table(p), facts)
                 self.overdeleted[p].append(facts)
-            # N_D := Del^r(I \ D, Delta-) for each rule r
-            changes = self._changes(modules, delta, self.state.shrinking, first_round, self._losing)
-            derived = self.state.derivations(modules, changes, self.step)
-            self._withdraw(derived)
-            delta, first_round = self._unfounded(derived), False
+            # N_D := Del^r(I \ D, Delta-) for each rule r;  Delta- := N_D \ D
+            active = self._active(modules, delta, first_round)
+            changes = self._changes(active, delta, self.state.shrinking, first_round, self._losing)
+            delta, first_round = self._shrink(self.state.derivations(active, changes, self.step)), False
             self.trace.round("overdelete", self._count(delta))
             if self._is_empty(delta):
                 return
@@ -107,13 +106,23 @@ class DRed:
             for p, facts in delta.items():
                 self.added[p].append(facts)
             # N_A := Add^r((I \ D) + A, Delta+) for each rule r;  Delta+ := N_A \ ((I \ D) + A)
-            changes = self._changes(modules, delta, self.state.growing, first_round, self._gaining)
-            delta, first_round = self._grow(self.state.derivations(modules, changes, self.step)), False
+            active = self._active(modules, delta, first_round)
+            changes = self._changes(active, delta, self.state.growing, first_round, self._gaining)
+            delta, first_round = self._grow(self.state.derivations(active, changes, self.step)), False
             self.trace.round("add", self._count(delta))
             if self._is_empty(delta):
                 return
 
     # Parts of the steps.
+
+    def _active(self, modules: Sequence[Module], delta: FactSets, first_round: bool) -> list[Module]:
+        """The modules that read something that has changed."""
+        changed = {p for p, facts in delta.items() if not self.engine.is_empty(facts)}
+        return [
+            m
+            for m in modules
+            if any(p in changed for p, _ in m.reads) or (first_round and self.state.touches(m))
+        ]
 
     def _changes(
         self,
@@ -138,16 +147,11 @@ class DRed:
         table = self.state.table(predicate)
         return Change(delta, Version(table, (), (delta,)), Version(table))
 
-    def _withdraw(self, derived: FactSets) -> None:
-        for p, facts in derived.items():
-            self.engine.adjust(self.state.table(p), self.engine.opposite(facts), "recursive")
-
-    def _unfounded(self, derived: FactSets) -> FactSets:
-        """Live facts without assertion or non-recursive support."""
+    def _shrink(self, derived: FactSets) -> FactSets:
+        """Take derivations back; the live facts that have nothing but recursive support now."""
         found = self._nothing()
         for p, facts in derived.items():
-            table = self.state.table(p)
-            found[p] = self.engine.founded(table, self.engine.live(table, facts), wanted=False)
+            found[p] = self.engine.shrink(self.state.table(p), facts, "recursive")
         return found
 
     def _grow(self, derived: FactSets) -> FactSets:

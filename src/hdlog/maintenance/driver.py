@@ -83,7 +83,7 @@ class Driver:
             if not here and not step.gone and not step.fresh and not self._touches(step):
                 continue
             self.trace.component(tuple(p.name for p in step.predicates))
-            if any(step.is_recursive(m) for m in (*step.kept, *step.gone, *step.fresh)):
+            if step.recursive:
                 DRed(self.state, step, self.trace).run(here)
             else:
                 count(self.state, step, here)
@@ -94,9 +94,7 @@ class Driver:
 
     def _touches(self, step: Step) -> bool:
         """Whether a predicate that the step reads has changed."""
-        return any(
-            p in self.state.net and not self.state.net[p].is_empty for m in step.kept for p, _ in m.reads
-        )
+        return any(map(self.state.touches, step.kept))
 
     def _signed(
         self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]

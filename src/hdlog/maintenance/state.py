@@ -48,12 +48,28 @@ class Step:
     gone: tuple[Module, ...] = ()
     fresh: tuple[Module, ...] = ()
 
+    @cached_property
+    def _members(self) -> frozenset[Predicate]:
+        return frozenset(self.predicates)
+
+    @cached_property
+    def _recursive(self) -> frozenset[Module]:
+        every = (*self.kept, *self.gone, *self.fresh)
+        return frozenset(m for m in every if any(p in self._members for p, _ in m.reads))
+
+    @property
+    def recursive(self) -> bool:
+        return bool(self._recursive)
+
     def is_recursive(self, module: Module) -> bool:
         """Whether a body atom belongs to this very component."""
-        return any(p in self.predicates for p, _ in module.reads)
+        return module in self._recursive
 
     def part(self, modules: Sequence[Module], recursive: bool) -> list[Module]:
-        return [m for m in modules if self.is_recursive(m) is recursive]
+        return [m for m in modules if (m in self._recursive) is recursive]
+
+    def has(self, predicate: Predicate) -> bool:
+        return predicate in self._members
 
 
 @dataclass
@@ -80,6 +96,8 @@ class State:
         self, modules: Sequence[Module], changes: Changes, step: Step
     ) -> dict[Predicate, FactSet]:
         """What modules derive from changed facts, for the predicates of a step."""
+        if not modules:
+            return {}
         size = sum(self.engine.count(change.delta) for change in changes.values())
         results = self.engine.each(lambda m: self._guarded(m, lambda m: m.derive(changes)), modules, size)
         return self._gathered(modules, results, step)
@@ -96,7 +114,7 @@ class State:
 
     def difference(self, step: Step, recursive: bool) -> dict[Predicate, FactSet]:
         """The signed difference of the bodies of a step's rules, old to new."""
-        kept = step.part(step.kept, recursive)
+        kept = [m for m in step.part(step.kept, recursive) if self.touches(m)]
         parts = [
             self.derivations(kept, self.counted(literals_of(kept)), step),
             self.all_derivations(step.part(step.fresh, recursive), self.new, step),
@@ -126,7 +144,7 @@ class State:
         for module, heads in zip(modules, results, strict=True):
             for number, facts in heads.items():
                 predicate = module.rule.heads[number].predicate
-                if predicate in step.predicates:
+                if step.has(predicate):
                     parts.setdefault(predicate, []).append(facts)
         size = sum(self.engine.count(f) for found in parts.values() for f in found)
         sums = self.engine.each(
@@ -155,6 +173,10 @@ class State:
     def counted(self, literals: Iterable[tuple[Predicate, bool]]) -> Changes:
         """All at once, signed: from the old to the new."""
         return {key: self._counted(*key) for key in literals}
+
+    def touches(self, module: Module) -> bool:
+        """Whether a finished predicate that the module reads has changed."""
+        return any(p in self.net and not self.net[p].is_empty for p, _ in module.reads)
 
     def _counted(self, predicate: Predicate, positive: bool) -> Change:
         came, went = self._came_and_went(predicate, positive)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as Choice
+from typing import NamedTuple
 
 from hdlog.errors import Span
 from hdlog.program.terms import (
@@ -30,8 +31,7 @@ It holds (s, p, o) for every fact p(s, o) and (s, rdf:type, C) for every fact C(
 """
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Predicate:
+class Predicate(NamedTuple):
     name: str
     arity: int
 

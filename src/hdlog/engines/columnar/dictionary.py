@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from threading import RLock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.keys import KeyTable
 from hdlog.program.functions import INTEGER_TYPES, MAX_INTEGER, MIN_INTEGER
 from hdlog.program.ntriples import parse_term, term_text
 from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Constant
@@ -20,11 +22,17 @@ _INTEGER_MARK, _DOUBLE_MARK = f'"^^<{XSD_INTEGER}>', f'"^^<{XSD_DOUBLE}>'
 
 
 class Dictionary:
-    """Terms are kept as N-Triples text; ids are never taken back."""
+    """Terms are kept as N-Triples text, integers as their value; ids are never taken back.
+
+    Integers in their shortest form have no text of their own until somebody asks for it: programs
+    that compute, and tables of numbers, have millions of them.
+    """
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
-        self._texts: list[str] = []
+        self._texts: list[str | None] = []
+        self._numbers = KeyTable()
+        self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
         self._kinds = np.empty(0, np.uint8)
         self._integers = np.empty(0, np.int64)
         self._doubles = np.empty(0, np.float64)
@@ -35,36 +43,55 @@ class Dictionary:
 
     def encode(self, texts: Iterable[str]) -> Ids:
         """The id of each text; new texts get the next ids."""
-        ids, known = self._ids, self._texts
+        ids = self._ids
         found = []
         with self._lock:
             for text in texts:
                 identifier = ids.get(text)
                 if identifier is None:
-                    identifier = ids[text] = len(known)
-                    known.append(text)
+                    identifier = ids[text] = self._new(text)
                 found.append(identifier)
         return np.array(found, np.uint32)
+
+    def _new(self, text: str) -> int:
+        if text.endswith(_INTEGER_MARK) and _kind(text) == INTEGER:
+            value = _integer(text)
+            if text == f'"{value}{_INTEGER_MARK}':
+                return int(self.encode_integers(np.array([value], np.int64))[0])
+        self._texts.append(text)
+        return len(self._texts) - 1
 
     def encode_terms(self, terms: Iterable[Constant]) -> Ids:
         return self.encode(map(term_text, terms))
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
-        unique, inverse = np.unique(values, return_inverse=True)
-        return self.encode(f'"{v}{_INTEGER_MARK}' for v in unique.tolist())[inverse]
+        with self._lock:
+            known = self._numbers.size
+            positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
+            new = self._numbers.size - known
+            if new:
+                self._classify()
+                start = len(self._texts)
+                self._texts += [None] * new
+                integers = self._numbers.keys(known).view(np.int64)
+                self._number_ids = _longer(
+                    self._number_ids, known, np.arange(start, start + new, dtype=np.uint32)
+                )
+                self._kinds = _longer(self._kinds, start, np.full(new, INTEGER, np.uint8))
+                self._integers = _longer(self._integers, start, integers)
+                self._doubles = _longer(self._doubles, start, integers.astype(np.float64))
+                self._classified = start + new
+            return self._number_ids[positions]
 
     def texts(self, ids: Ids) -> list[str]:
-        known = self._texts
-        return [known[i] for i in ids.tolist()]
+        return [self.text(i) for i in ids.tolist()]
 
     def text(self, identifier: int) -> str:
-        return self._texts[identifier]
+        text = self._texts[identifier]
+        return f'"{self._integers[identifier]}{_INTEGER_MARK}' if text is None else text
 
     def term(self, identifier: int) -> Constant:
-        return parse_term(self._texts[identifier])
-
-    def find(self, term: Constant) -> int | None:
-        return self._ids.get(term_text(term))
+        return parse_term(self.text(identifier))
 
     def kinds(self, ids: Ids) -> NDArray[np.uint8]:
         self._classify()
@@ -78,13 +105,15 @@ class Dictionary:
         self._classify()
         return self._doubles[ids]
 
+    _classified = 0
+
     def _classify(self) -> None:
         """Kind and value of the terms that came since the last call."""
         with self._lock:
-            start = len(self._kinds)
+            start = self._classified
             if start == len(self._texts):
                 return
-            new = self._texts[start:]
+            new = [text or "" for text in self._texts[start:]]
             kinds = np.fromiter(map(_kind, new), np.uint8, len(new))
             integers, doubles = np.zeros(len(new), np.int64), np.zeros(len(new), np.float64)
             at = np.flatnonzero(kinds == INTEGER)
@@ -92,9 +121,20 @@ class Dictionary:
             doubles[at] = integers[at]
             at = np.flatnonzero(kinds == DOUBLE)
             doubles[at] = [_double(new[i]) for i in at.tolist()]
-            self._integers = np.concatenate([self._integers, integers])
-            self._doubles = np.concatenate([self._doubles, doubles])
-            self._kinds = np.concatenate([self._kinds, kinds])
+            self._integers = _longer(self._integers, start, integers)
+            self._doubles = _longer(self._doubles, start, doubles)
+            self._kinds = _longer(self._kinds, start, kinds)
+            self._classified = len(self._texts)
+
+
+def _longer(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
+    """The array with more behind its used part, in room that grows by doubling."""
+    if used + len(more) > len(array):
+        room = np.zeros(max(used + len(more), 2 * len(array)), array.dtype)
+        room[:used] = array[:used]
+        array = room
+    array[used : used + len(more)] = more
+    return array
 
 
 def _kind(text: str) -> int:

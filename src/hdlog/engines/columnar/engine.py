@@ -341,6 +341,9 @@ class ColumnarEngine:
     def grow(self, table: Table, facts: Facts, support: Support) -> Facts:
         return table.grow(facts, support) if len(facts) else facts
 
+    def shrink(self, table: Table, facts: Facts, support: Support) -> Facts:
+        return table.shrink(facts, support) if len(facts) else facts
+
     def together(self, parts: Sequence[Facts], arity: int) -> Facts:
         parts = [p for p in parts if len(p)]
         if len(parts) < 2:

@@ -17,10 +17,11 @@ from hdlog.engines.columnar.kernels import Ids, Keys, intern, rehash
 UNKNOWN = np.uint32(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
+_BATCH = 1 << 20
 
 
-class PairTable:
-    """Pairs of ids with dense ids of their own; never forgets a pair."""
+class KeyTable:
+    """64-bit keys with dense positions, in the order they came; never forgets one."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -28,18 +29,22 @@ class PairTable:
         self._slots = np.zeros(64, np.uint32)
         self._lock = Lock()
 
-    def ids(self, left: Ids, right: Ids, grow: bool = True) -> Ids:
-        """The id of each pair; a new one's is the next, or UNKNOWN without `grow`."""
-        keys = pack(left, right)
-        ids = np.empty(len(keys), np.uint32)
+    def positions(self, keys: Keys, grow: bool = True) -> Ids:
+        """The position of each key; a new one's is the next, or UNKNOWN without `grow`."""
+        found = np.empty(len(keys), np.uint32)
         with self._lock:
-            if grow:
-                self._reserve(self.size + len(keys))
-            self.size = intern(keys, self._slots, self._stored, self.size, ids, grow)
-        return ids
+            for start in range(0, len(keys), _BATCH):
+                batch = keys[start : start + _BATCH]
+                if grow:
+                    self._reserve(self.size + len(batch))
+                self.size = intern(
+                    batch, self._slots, self._stored, self.size, found[start : start + _BATCH], grow
+                )
+        return found
 
-    def pairs(self, ids: Ids) -> tuple[Ids, Ids]:
-        return unpack(self._stored[ids])
+    def keys(self, start: int) -> Keys:
+        """The keys from a position on."""
+        return self._stored[start : self.size]
 
     def _reserve(self, size: int) -> None:
         if size > len(self._stored):
@@ -53,6 +58,16 @@ class PairTable:
     @property
     def nbytes(self) -> int:
         return self._stored.nbytes + self._slots.nbytes
+
+
+class PairTable(KeyTable):
+    """Pairs of ids with dense ids of their own."""
+
+    def ids(self, left: Ids, right: Ids, grow: bool = True) -> Ids:
+        return self.positions(pack(left, right), grow)
+
+    def pairs(self, ids: Ids) -> tuple[Ids, Ids]:
+        return unpack(self._stored[ids])
 
 
 def pack(left: Ids, right: Ids) -> Keys:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pyoxigraph as ox
+from numpy.typing import NDArray
 
 from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.engine import ColumnarEngine
@@ -106,7 +107,7 @@ class Collector:
                 self.table(name, table)
         elif isinstance(given, ox.Store) or hasattr(given, "triples"):
             self.triples(given)
-        elif isinstance(given, tuple):
+        elif isinstance(given, tuple) and given:
             self.fact(given)
         elif isinstance(given, ox.Triple | ox.Quad):
             self.triples([given])
@@ -318,7 +319,8 @@ def arrow_ids(dictionary: Dictionary, column: pa.ChunkedArray, type_: str) -> Id
         except (ValueError, OverflowError):
             row = encoded.indices.to_numpy(zero_copy_only=False).tolist().index(number)
             raise _BadValue(row, value, type_) from None
-    return dictionary.encode(texts)[encoded.indices.to_numpy(zero_copy_only=False)]
+    positions: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False)
+    return dictionary.encode(texts)[positions]
 
 
 def _number_text(value: str) -> str:

@@ -23,7 +23,7 @@ from hdlog.engines.columnar.keys import PairTable
 Support = Literal["asserted", "nonrecursive", "recursive"]
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
-MOST_RUNS = 10
+MOST_RUNS, SMALL_RUN = 10, 1 << 14
 
 
 @dataclass(eq=False)
@@ -99,7 +99,7 @@ class Index:
                 return
 
     def _merge(self) -> None:
-        while len(self.runs) > 1 and len(self.runs[-2]) <= 2 * len(self.runs[-1]):
+        while len(self.runs) > 1 and len(self.runs[-2]) <= max(SMALL_RUN, len(self.runs[-1])):
             b, a = self.runs.pop(), self.runs.pop()
             order = merge_order(a.keys, b.keys)
             keys = np.concatenate([a.keys, b.keys])[order]
@@ -248,6 +248,35 @@ class Table:
         self._index(live, True)
         return live
 
+    def shrink(self, facts: Facts, support: Support) -> Facts:
+        """Take from a support; those that were live, and have no assertion or non-recursive support, die."""
+        self._save()
+        keys, counts = facts.keys, facts.weights()
+        died: list[Keys] = []
+        for run in self.runs:
+            at = locate(run.keys, keys)
+            hit = at >= 0
+            here = at[hit]
+            if len(here):
+                column = getattr(run, support)
+                self.journal.save(column, here, run.born)
+                column[here] -= counts[hit].astype(column.dtype)
+                doomed = (run.asserted[here] == 0) & (run.nonrecursive[here] == 0)
+                if len(run.dead):
+                    doomed &= run.dead[here] == 0
+                if doomed.any():
+                    died.append(keys[hit][doomed])
+                    run.mark(here[doomed], True, self.journal)
+                keys, counts = keys[~hit], counts[~hit]
+            if not len(keys):
+                break
+        assert not len(keys), "only what is stored has support to lose"
+        gone = died[0] if len(died) == 1 else np.sort(np.concatenate(died)) if died else facts.keys[:0]
+        dead = Facts(self.pairs, self.arity, gone)
+        self.live -= len(dead)
+        self._index(dead, False)
+        return dead
+
     def load(self, facts: Facts, support: Support) -> None:
         """Facts become live with a support; the table has no runs yet, and so no indexes."""
         self._save()
@@ -316,8 +345,10 @@ class Table:
         return facts.take(passed)
 
     def _merge(self) -> None:
-        """Merge while the last run is the larger of the last two, or there are many."""
-        while len(self.runs) > 1 and (len(self.runs[-2]) <= len(self.runs[-1]) or len(self.runs) > MOST_RUNS):
+        """Merge while the last run is the larger of the last two, or both are small, or there are many."""
+        while len(self.runs) > 1 and (
+            len(self.runs[-2]) <= max(SMALL_RUN, len(self.runs[-1])) or len(self.runs) > MOST_RUNS
+        ):
             b, a = self.runs.pop(), self.runs.pop()
             keys, dead, asserted, fixed, recursive = merge_runs(*a.arrays(), *b.arrays())
             self.runs.append(SupportedRun(keys, dead, self.journal.number, asserted, fixed, recursive))
