@@ -55,6 +55,8 @@ class DRed:
         for p in self.step.predicates:
             table, nothing = self.state.table(p), engine.no_facts(p.arity)
             signed = derived.get(p, nothing)
+            if p not in asserted and engine.is_empty(signed):
+                continue
             engine.adjust(table, asserted.get(p, nothing), "asserted")
             engine.adjust(table, signed, "nonrecursive")
             touched = engine.union(engine.distinct(asserted.get(p, nothing)), engine.distinct(signed))

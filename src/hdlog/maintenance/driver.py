@@ -104,9 +104,11 @@ class Driver:
         for p in dict.fromkeys((*added, *removed)):
             table, nothing = self.state.table(p), self.engine.no_facts(p.arity)
             come, go = added.get(p, nothing), removed.get(p, nothing)
-            go = self.engine.asserted(table, self.engine.minus(go, come))
-            come = self.engine.minus(come, self.engine.asserted(table, come))
-            total = self.engine.plus([come, self.engine.opposite(go)], p.arity)
+            if p in removed:
+                go = self.engine.opposite(self.engine.asserted(table, self.engine.minus(go, come)))
+            if p in added:
+                come = self.engine.minus(come, self.engine.asserted(table, come))
+            total = self.engine.plus([come, go], p.arity)
             if not self.engine.is_empty(total):
                 signed[p] = total
         return signed

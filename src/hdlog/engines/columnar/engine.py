@@ -356,6 +356,10 @@ class ColumnarEngine:
             facts = asserted if len(asserted) else signed
             table.load(facts, "asserted" if len(asserted) else "nonrecursive")
             return facts.once(), nothing
+        if not len(asserted) or not len(signed):
+            if len(asserted):
+                return table.change(asserted, "asserted")
+            return table.change(signed, "nonrecursive") if len(signed) else (nothing, nothing)
         self.adjust(table, asserted, "asserted")
         self.adjust(table, signed, "nonrecursive")
         touched = union(asserted.once(), signed.once())

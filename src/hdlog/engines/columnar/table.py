@@ -242,11 +242,54 @@ class Table:
             self.runs.append(self._run(keys, ones, support, _NONE))
             woken.append(keys)
             self._merge()
-        new = woken[0] if len(woken) == 1 else np.sort(np.concatenate(woken)) if woken else keys
-        live = Facts(self.pairs, self.arity, new)
+        live = self._united(woken)
         self.live += len(live)
         self._index(live, True)
         return live
+
+    def change(self, facts: Facts, support: Support) -> tuple[Facts, Facts]:
+        """Change assertions or non-recursive supports; what became founded is live, what lost all is dead.
+
+        Returns the facts that came and those that went.
+        """
+        self._save()
+        keys, counts = facts.keys, facts.weights()
+        came: list[Keys] = []
+        went: list[Keys] = []
+        for run in self.runs:
+            at = locate(run.keys, keys)
+            hit = at >= 0
+            here = at[hit]
+            if not len(here):
+                continue
+            column = getattr(run, support)
+            self.journal.save(column, here, run.born)
+            column[here] += counts[hit].astype(column.dtype)
+            founded = (run.asserted[here] != 0) | (run.nonrecursive[here] != 0)
+            live = run.dead[here] == 0 if len(run.dead) else np.ones(len(here), np.bool_)
+            for changed, to, dead in ((founded & ~live, came, False), (live & ~founded, went, True)):
+                if changed.any():
+                    to.append(keys[hit][changed])
+                    run.mark(here[changed], dead, self.journal)
+            keys, counts = keys[~hit], counts[~hit]
+            if not len(keys):
+                break
+        if len(keys):
+            self.runs.append(self._run(keys, counts, support, _NONE))
+            came.append(keys)
+            self._merge()
+        added, removed = self._united(came), self._united(went)
+        self.live += len(added) - len(removed)
+        self._index(removed, False)
+        self._index(added, True)
+        return added, removed
+
+    def _united(self, parts: list[Keys]) -> Facts:
+        if len(parts) < 2:
+            keys = parts[0] if parts else np.empty(0, np.uint64)
+        else:
+            keys = np.sort(np.concatenate(parts))
+        return Facts(self.pairs, self.arity, keys)
 
     def shrink(self, facts: Facts, support: Support) -> Facts:
         """Take from a support; those that were live, and have no assertion or non-recursive support, die."""
@@ -271,8 +314,7 @@ class Table:
             if not len(keys):
                 break
         assert not len(keys), "only what is stored has support to lose"
-        gone = died[0] if len(died) == 1 else np.sort(np.concatenate(died)) if died else facts.keys[:0]
-        dead = Facts(self.pairs, self.arity, gone)
+        dead = self._united(died)
         self.live -= len(dead)
         self._index(dead, False)
         return dead
