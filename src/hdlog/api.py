@@ -52,9 +52,10 @@ class Reasoner:
         memory: int | None = None,
         max_rounds: int | None = None,
         max_facts: int | None = None,
+        threads: int | None = None,
         progress: Callable[[Event], None] | None = None,
     ) -> None:
-        self.engine = ColumnarEngine(Budget(memory) if memory else Budget())
+        self.engine = ColumnarEngine(Budget(memory) if memory else Budget(), threads)
         self.trace = Trace(Limits(max_rounds, max_facts), progress)
         self._driver = Driver(self.engine, self.trace)
         self._program = Program()

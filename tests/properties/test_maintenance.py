@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
 from hdlog.api import Reasoner, Update
+from hdlog.engines.columnar import engine, table
 from hdlog.program.model import Predicate, Program
 from hdlog.program.normalise import normalise
 from tests.oracle import Facts, derivations, materialise
@@ -29,8 +32,8 @@ def shown(program: Program) -> str:
 
 
 def told(update: Update) -> tuple[Flat, Flat]:
-    came = {(p, row) for p, table in update.added.items() for row in table.rows()}
-    went = {(p, row) for p, table in update.removed.items() for row in table.rows()}
+    came = {(p, row) for p, found in update.added.items() for row in found.rows()}
+    went = {(p, row) for p, found in update.removed.items() for row in found.rows()}
     return came, went
 
 
@@ -46,8 +49,8 @@ def check_state(reasoner: Reasoner, program: Program, given_facts: Flat) -> Flat
     everything = materialise(core, given_facts)
     counts = derivations(core, everything)
     supports: Counter[Fact] = Counter()
-    for predicate, table in reasoner.tables().items():
-        for row, asserted, support in table:
+    for predicate, rows in reasoner.tables().items():
+        for row, asserted, support in rows:
             assert asserted == ((predicate, row) in given_facts)
             if support:
                 supports[(predicate, row)] = support
@@ -69,9 +72,11 @@ def changes(
     return add, delete
 
 
-def maintain(data: st.DataObject, features: Features) -> None:
+def maintain(data: st.DataObject, features: Features, **options: Any) -> Counter[str]:
+    """Random updates of a random program; how much was checked."""
+    counts: Counter[str] = Counter()
     program = data.draw(programs(features).map(shown_program))
-    reasoner = Reasoner(program)
+    reasoner = Reasoner(program, **options)
     present: Flat = set()
     before: Flat = set()
     for step in range(data.draw(st.integers(1, 4))):
@@ -86,7 +91,11 @@ def maintain(data: st.DataObject, features: Features) -> None:
         after = check_state(reasoner, program, present)
         assert came == after - before
         assert went == before - after
+        counts["updates"] += 1
+        counts["derived facts"] += len(after - present)
+        counts["facts removed"] += len(went)
         before = after
+    return counts
 
 
 def shown_program(program: Program) -> Program:
@@ -138,3 +147,15 @@ def test_rules_come_and_go_on_a_living_materialisation(data: st.DataObject) -> N
         check_state(reasoner, current, present)
     assert reasoner.facts(Predicate("absent", 1)).rows() == []
     assert before == present
+
+
+@given(st.data())
+def test_two_threads_and_every_way_to_keep_runs_agree(data: st.DataObject) -> None:
+    """Small limits make tiny tables use threads, flags, direct probes and several runs."""
+    small, most = data.draw(st.sampled_from([(0, 10), (0, 1), (1 << 14, 10)]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "SMALL_RUN", small)
+        patch.setattr(table, "MOST_RUNS", most)
+        patch.setattr(engine, "_WORTH_THREADS", 1)
+        patch.setattr(engine, "_WORTH_FLAGS", 0)
+        maintain(data, Features(nested=True), threads=data.draw(st.sampled_from([1, 2])))

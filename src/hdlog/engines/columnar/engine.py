@@ -36,7 +36,7 @@ from hdlog.program.terms import Constant, Term, Variable
 
 Source = Table | Facts
 _NONE = np.empty(0, np.uint8)
-_WORTH_THREADS = 200_000
+_WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
 Item = TypeVar("Item")
 Result = TypeVar("Result")
