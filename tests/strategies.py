@@ -161,6 +161,9 @@ def _head(draw: DrawFn, predicates: tuple[Predicate, ...], bound: list[str], fea
     predicate = draw(st.sampled_from(predicates))
     variables = [st.sampled_from([Variable(n) for n in bound])] * 3 if bound else []
     term: SearchStrategy[Term] = st.one_of(*variables, constants(features))
+    if features.triples and bound and draw(st.integers(0, 5)) == 0:
+        middle = draw(st.one_of(variables[0], st.just(Iri(RDF_TYPE))))
+        return triple_atom(draw(term), middle, draw(term))
     return Atom(predicate.name, tuple(draw(term) for _ in range(predicate.arity)))
 
 

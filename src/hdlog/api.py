@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.decode import FactTable, decode, supported_rows
+from hdlog.engines.columnar.decode import FactTable, decode, supported_rows, unique
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.load import FactInput, encode_facts
@@ -18,12 +18,13 @@ from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.state import NetChange, net_change
 from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.program.checks import check
-from hdlog.program.model import TRIPLE, Atom, Predicate, Program, Rule, is_ground, triple_atom
+from hdlog.program.model import Predicate, Program, Rule, is_ground
 from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
 from hdlog.program.terms import RDF_TYPE, Constant, Iri
 from hdlog.text import Dialect, parse, read
 
 Row = tuple[Constant, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,14 @@ class Reasoner:
         problems = [p for p in check(program) if p.severity == "error"]
         if problems:
             raise ProgramError(problems)
-        old = self._program
-        ruled = self._driver.change_rules(normalise(program, self._stored))
-        self._program = program
-        try:
-            asserted = self._apply(_facts_of(new), _facts_of(gone))
-        except BaseException:
-            self._program = old
-            self._driver.change_rules(normalise(old, self._stored))
-            raise
-        return self._told([ruled, asserted])
+
+        def run() -> list[dict[Predicate, NetChange]]:
+            ruled = self._driver.change_rules(normalise(program, self._stored))
+            self._program = program
+            come, go = (encode_facts(self.engine, _facts_of(rules)) for rules in (new, gone))
+            return [ruled, *self._update(come, go)]
+
+        return self._told(self._whole(run))
 
     # Facts.
 
@@ -111,19 +110,45 @@ class Reasoner:
         """
         come = encode_facts(self.engine, add, self._program)
         go = encode_facts(self.engine, delete, self._program)
-        ruled = self._make_known(come)
-        return self._told([ruled, self._driver.update(come, go)])
+        return self._told(self._whole(lambda: self._update(come, go)))
 
-    def _apply(
-        self, add: Iterable[tuple[Predicate, Row]], delete: Iterable[tuple[Predicate, Row]]
-    ) -> dict[Predicate, NetChange]:
-        come, go = encode_facts(self.engine, list(add)), encode_facts(self.engine, list(delete))
-        self._make_known(come)
-        return self._driver.update(come, go)
+    def _whole(self, run: Callable[[], T]) -> T:
+        """All or nothing, the program and what is known of predicates included."""
+        program, stored = self._program, dict(self._stored)
+        try:
+            return self._driver.whole(run)
+        except BaseException:
+            self._program, self._stored = program, stored
+            raise
 
-    def _make_known(self, facts: Mapping[Predicate, Facts]) -> dict[Predicate, NetChange]:
+    def _update(
+        self, come: Mapping[Predicate, Facts], go: Mapping[Predicate, Facts]
+    ) -> list[dict[Predicate, NetChange]]:
+        """The net changes, one after another."""
+        changes = [self._make_known(come), self._driver.update(come, go)]
+        while True:
+            more = self._make_known(self._predicates_derived(changes[-1]))
+            if not more:
+                return changes
+            changes.append(more)
+
+    def _predicates_derived(self, net: Mapping[Predicate, NetChange]) -> list[Predicate]:
+        """Predicates that heads with a variable in their place have derived facts for."""
+        found = []
+        kind = self.engine.encode(Iri(RDF_TYPE))
+        triples, types = Predicate(DERIVED_TRIPLES, 3), Predicate(DERIVED_TYPES, 2)
+        if triples in net:
+            _, properties, objects = net[triples].added.columns()
+            found += [(p, 2) for p in unique(properties) if p != kind]
+            found += [(c, 1) for c in unique(objects[properties == kind])]
+        if types in net:
+            found += [(c, 1) for c in unique(net[types].added.columns()[1])]
+        texts = [(self.engine.dictionary.text(i), arity) for i, arity in found]
+        return [Predicate(text[1:-1], arity) for text, arity in texts if text[0] == "<"]
+
+    def _make_known(self, predicates: Iterable[Predicate]) -> dict[Predicate, NetChange]:
         """Let the views of triples see predicates that facts bring along."""
-        new = [p for p in facts if p not in self._stored]
+        new = [p for p in predicates if p not in self._stored]
         self._stored |= dict.fromkeys(new)
         rules = self._driver.modules
         if new and any(is_auxiliary(p.name) for r in rules for p in _predicates(r)):
@@ -155,8 +180,7 @@ class Reasoner:
         self.update_encoded(facts, {})
 
     def update_encoded(self, add: Mapping[Predicate, Facts], delete: Mapping[Predicate, Facts]) -> None:
-        self._make_known(add)
-        self._driver.update(add, delete)
+        self._whole(lambda: self._update(add, delete))
 
     def stored_tables(self) -> Mapping[Predicate, Table]:
         return self._driver.state.tables
@@ -198,19 +222,6 @@ class Reasoner:
         """Every stored fact with whether it is asserted and how many derivations it has; for tests and reports."""
         return {p: supported_rows(self.engine, table) for p, table in self._driver.state.tables.items()}
 
-    def derived_triples(self) -> dict[Predicate, list[Row]]:
-        """Facts that rules with a variable in place of a predicate derived for predicates nothing else names."""
-        found: dict[Predicate, list[Row]] = {}
-        tables = self._driver.state.tables
-        for name, arity in ((DERIVED_TRIPLES, 3), (DERIVED_TYPES, 2)):
-            if Predicate(name, arity) in tables:
-                for row in decode(self.engine, tables[Predicate(name, arity)].facts()).rows():
-                    s, p, o = row if arity == 3 else (row[0], Iri(RDF_TYPE), row[1])
-                    atom = triple_atom(s, p, o)
-                    if atom.predicate not in tables or atom.name == TRIPLE:
-                        found.setdefault(atom.predicate, []).append(atom.terms)  # type: ignore[arg-type]
-        return found
-
     def explain(self) -> dict[str, Any]:
         """Components and what evaluates them, as plain data."""
         return {
@@ -243,12 +254,8 @@ def _with_rules(program: Program, rules: tuple[Rule, ...]) -> Program:
 
 
 def _facts_of(rules: Iterable[Rule]) -> list[tuple[Predicate, Row]]:
-    heads = (_stored_form(h) for r in rules if r.is_fact for h in r.heads)
+    heads = (h for r in rules if r.is_fact for h in r.heads)
     return [(h.predicate, h.terms) for h in heads if is_ground(h)]  # type: ignore[misc]
-
-
-def _stored_form(atom: Atom) -> Atom:
-    return atom
 
 
 def _predicates(rule: Rule) -> list[Predicate]:

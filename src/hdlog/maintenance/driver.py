@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from hdlog.engines.protocol import Engine, FactSet
 from hdlog.maintenance.aggregation import AggregateModule
@@ -17,6 +18,7 @@ from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Aggregate, Predicate, Program, Rule
 
 Steps = tuple[Step, ...]
+T = TypeVar("T")
 
 
 class Driver:
@@ -28,56 +30,58 @@ class Driver:
         self.state = State(engine)
         self.modules: dict[Rule, Module] = {}
         self.steps: Steps = ()
+        self._depth = 0
 
     def update(
         self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]
     ) -> dict[Predicate, NetChange]:
         """Assert and retract facts; the exact net change of each predicate that changed."""
-        return self._whole(lambda: self._run(self._steps_with(added), self._signed(added, removed)))
+        return self.whole(lambda: self._run(self._steps_with(added), self._signed(added, removed)))
 
     def change_rules(self, program: Program) -> dict[Predicate, NetChange]:
         """Take another core program for the one there is."""
-        old_steps, old_modules = self.steps, self.modules
         modules = {rule: self.modules.get(rule) or self._module(rule) for rule in program.rules}
         gone = [m for rule, m in self.modules.items() if rule not in modules]
         fresh = [m for rule, m in modules.items() if rule not in self.modules]
-        try:
-            self.modules = modules
+
+        def run() -> dict[Predicate, NetChange]:
+            old, self.modules = self.steps, modules
             self.steps = self._components(program, gone)
             changing = tuple(
                 replace(
                     step,
                     kept=tuple(m for m in step.kept if m not in fresh),
                     fresh=tuple(m for m in step.kept if m in fresh),
-                    gone=tuple(m for m in gone if any(h.predicate in step.predicates for h in m.rule.heads)),
+                    gone=tuple(m for m in gone if any(step.has(h.predicate) for h in m.rule.heads)),
                 )
                 for step in self.steps
             )
+            self._reclassify(old, changing)
+            return self._run(changing, {})
 
-            def run() -> dict[Predicate, NetChange]:
-                self._reclassify(old_steps, changing)
-                return self._run(changing, {})
+        return self.whole(run)
 
-            return self._whole(run)
-        except BaseException:
-            self.steps, self.modules = old_steps, old_modules
-            raise
-
-    def _whole(self, run: Callable[[], dict[Predicate, NetChange]]) -> dict[Predicate, NetChange]:
-        """All of an update or, after any error or interrupt, nothing of it."""
+    def whole(self, run: Callable[[], T]) -> T:
+        """All of what `run` changes or, after any error or interrupt, nothing of it; may be nested."""
+        if self._depth:
+            return run()
+        steps, modules = self.steps, self.modules
         self.engine.begin()
+        self._depth += 1
         try:
-            net = run()
+            result = run()
         except BaseException:
             self.engine.roll_back()
+            self.steps, self.modules = steps, modules
             raise
         finally:
-            self.state.net = {}
+            self._depth -= 1
         self.engine.commit()
-        return net
+        return result
 
     def _run(self, steps: Steps, asserted: Mapping[Predicate, FactSet]) -> dict[Predicate, NetChange]:
         self.trace.start(len(steps))
+        self.state.net = {}
         for step in steps:
             here = {p: asserted[p] for p in step.predicates if p in asserted}
             if not here and not step.gone and not step.fresh and not self._touches(step):

@@ -113,3 +113,8 @@ def supported_rows(engine: ColumnarEngine, table: Table) -> list[tuple[tuple[Con
     supports = (table.values(facts, "nonrecursive") + table.values(facts, "recursive")).tolist()
     rows = decode(engine, facts).rows()
     return [(row, bool(a), n) for row, a, n in zip(rows, asserted, supports, strict=True)]
+
+
+def unique(ids: Ids) -> list[int]:
+    found: list[int] = np.unique(ids).tolist()
+    return found

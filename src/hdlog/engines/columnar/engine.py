@@ -175,7 +175,8 @@ class ColumnarEngine:
     def _lookup(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
         """Rows whose atom, fully bound, is a fact."""
         if isinstance(source, Table) and len(terms) == 1 and 4 * len(left) > len(source) > _WORTH_FLAGS:
-            return left.take(self._members(source)[self._column(left, terms[0])])
+            column = self._column(left, terms[0])  # first: it may make a constant known
+            return left.take(self._members(source)[column])
         rank, keys = self._sorted_keys(left, terms)
         if isinstance(source, Table):
             found = source.contains(keys)

@@ -1,0 +1,130 @@
+"""Each compiled kernel against a naive twin; run once more with the JIT off by `make test`."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdlog.engines.columnar import kernels
+from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
+
+SMALL = st.integers(0, 40)
+KEYS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).map(lambda p: p[0] << 32 | p[1]), max_size=20)
+
+
+def array(values: object) -> kernels.Keys:
+    return np.array(sorted(values), np.uint64)  # type: ignore[call-overload]
+
+
+@given(st.sets(SMALL), st.lists(SMALL))
+def test_locate_finds_each_probe_or_tells(keys: set[int], probes: list[int]) -> None:
+    ordered = sorted(keys)
+    expected = [ordered.index(p) if p in keys else -1 for p in sorted(probes)]
+    assert kernels.locate(array(keys), array(probes)).tolist() == expected
+
+
+@given(KEYS.map(set), st.lists(st.integers(0, 7)))
+def test_ranges_and_offsets_give_the_keys_of_each_left_id(keys: set[int], lefts: list[int]) -> None:
+    ordered = array(keys)
+    low, high = kernels.ranges(ordered, np.array(sorted(lefts), np.uint32))
+    starts = kernels.offsets(ordered, 8)
+    for left, a, b in zip(sorted(lefts), low.tolist(), high.tolist(), strict=True):
+        expected = [k for k in ordered.tolist() if k >> 32 == left]
+        assert ordered[a:b].tolist() == expected
+        assert ordered[starts[left] : starts[left + 1]].tolist() == expected
+
+
+def test_ranges_reach_the_largest_id() -> None:
+    top = 0xFFFFFFFE << 32 | 0xFFFFFFFF
+    low, high = kernels.ranges(array([1, top]), np.array([0xFFFFFFFE], np.uint32))
+    assert (low.tolist(), high.tolist()) == ([1], [2])
+
+
+@given(KEYS.map(set), st.lists(st.integers(0, 7), max_size=5), st.data())
+def test_expand_spells_out_ranges_without_the_dead(
+    keys: set[int], lefts: list[int], data: st.DataObject
+) -> None:
+    ordered = array(keys)
+    dead = data.draw(
+        st.one_of(st.just([]), st.lists(st.integers(0, 1), min_size=len(keys), max_size=len(keys)))
+    )
+    low, high = kernels.ranges(ordered, np.array(sorted(lefts), np.uint32))
+    probe, right = kernels.expand(ordered, np.array(dead, np.uint8), low, high)
+    expected = [
+        (i, k & 0xFFFFFFFF)
+        for i, left in enumerate(sorted(lefts))
+        for j, k in enumerate(ordered.tolist())
+        if k >> 32 == left and not (dead and dead[j])
+    ]
+    assert list(zip(probe.tolist(), right.tolist(), strict=True)) == expected
+
+
+@given(st.sets(SMALL), st.sets(SMALL))
+def test_merge_order_sorts_two_sorted_arrays(a: set[int], b: set[int]) -> None:
+    both = np.concatenate([array(a), array(b)])
+    assert both[kernels.merge_order(array(a), array(b))].tolist() == sorted([*a, *b])
+
+
+@given(st.dictionaries(SMALL, st.integers(-2, 2)), st.dictionaries(SMALL, st.integers(-2, 2)))
+def test_merge_add_adds_counts_and_drops_zeros(a: dict[int, int], b: dict[int, int]) -> None:
+    counts = [np.array([d[k] for k in sorted(d)], np.int64) for d in (a, b)]
+    keys, sums = kernels.merge_add(array(a), counts[0], array(b), counts[1])
+    expected = {k: a.get(k, 0) + b.get(k, 0) for k in sorted({*a, *b})}
+    assert dict(zip(keys.tolist(), sums.tolist(), strict=True)) == {k: n for k, n in expected.items() if n}
+
+
+@given(st.lists(SMALL))
+def test_count_keys_counts_repetitions(values: list[int]) -> None:
+    keys, counts = kernels.count_keys(array(values))
+    expected = Counter(values)
+    assert keys.tolist() == sorted(expected)
+    assert counts.tolist() == ([expected[k] for k in sorted(expected)] if len(expected) < len(values) else [])
+
+
+@given(st.sets(SMALL), st.dictionaries(SMALL, st.integers(1, 3)), st.data())
+def test_grow_run_adds_support_and_wakes_the_dead(
+    keys: set[int], given_: dict[int, int], data: st.DataObject
+) -> None:
+    dead = {k: data.draw(st.integers(0, 1)) for k in sorted(keys)}
+    marks, support = np.array(list(dead.values()), np.uint8), np.zeros(len(keys), np.int32)
+    counts = np.array([given_[k] for k in sorted(given_)], np.int64)
+    missed, missed_counts, woken = kernels.grow_run(array(keys), marks, support, array(given_), counts)
+    assert dict(zip(missed.tolist(), missed_counts.tolist(), strict=True)) == {
+        k: n for k, n in given_.items() if k not in keys
+    }
+    assert woken.tolist() == [k for k in sorted(given_) if dead.get(k)]
+    assert support.tolist() == [given_.get(k, 0) for k in sorted(keys)]
+
+
+@given(st.sets(SMALL), st.data())
+def test_merge_runs_drops_what_is_dead_and_unsupported(keys: set[int], data: st.DataObject) -> None:
+    rows = {k: tuple(data.draw(st.integers(0, 1)) for _ in range(5)) for k in sorted(keys)}
+
+    def run(side: int) -> tuple[object, ...]:
+        chosen = {k: r for k, r in rows.items() if r[4] == side}
+        columns = [[r[i] for r in chosen.values()] for i in range(4)]
+        kinds = (np.uint8, np.uint8, np.int32, np.int32)
+        return (array(chosen), *(np.array(c, t) for c, t in zip(columns, kinds, strict=True)))
+
+    found = kernels.merge_runs(*run(0), *run(1))  # type: ignore[arg-type]
+    expected = {k: r[:4] for k, r in rows.items() if not (r[0] and not any(r[1:4]))}
+    assert found[0].tolist() == list(expected)
+    dead = [r[0] for r in expected.values()]
+    assert found[1].tolist() == (dead if any(dead) else [])
+    for i in (1, 2, 3):
+        assert found[i + 1].tolist() == [r[i] for r in expected.values()]
+
+
+@given(st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=60), max_size=4))
+def test_key_tables_number_keys_in_the_order_they_come(batches: list[list[int]]) -> None:
+    table = KeyTable()
+    expected: dict[int, int] = {}
+    for batch in batches:
+        keys = np.array(batch, np.uint64)
+        assert table.positions(keys, grow=False).tolist() == [expected.get(k, int(UNKNOWN)) for k in batch]
+        wanted = [expected.setdefault(k, len(expected)) for k in batch]
+        assert table.positions(keys).tolist() == wanted
+    assert table.keys(0).tolist() == list(expected)

@@ -1,0 +1,259 @@
+"""The reasoner as a Python user meets it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyoxigraph as ox
+import pytest
+import rdflib
+
+import hdlog
+from hdlog import Reasoner
+from hdlog.engines.columnar.budget import IntermediateTooLarge
+from hdlog.engines.columnar.load import InputError
+from hdlog.errors import ProgramError, UsageError
+from hdlog.maintenance.trace import Event, LimitReached
+from hdlog.program.model import Predicate
+from hdlog.program.terms import Iri
+
+CLOSURE = "path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] ."
+TYPES = "<u:A>[?x] :- <u:B>[?x] . <u:C>[?y] :- <u:p>[?x, ?y] ."
+NT = "<u:1> <u:p> <u:2> .\n<u:1> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <u:B> .\n"
+
+
+def rows(reasoner: Reasoner, name: str) -> set[tuple[object, ...]]:
+    return set(reasoner.facts(name))
+
+
+def test_facts_are_materialised_and_maintained() -> None:
+    reasoner = Reasoner(CLOSURE)
+    change = reasoner.update(add={"edge": [(1, 2), (2, 3)]})
+    assert rows(reasoner, "path") == {(1, 2), (2, 3), (1, 3)}
+    assert {p.name: len(t) for p, t in change.added.items()} == {"edge": 2, "path": 3}
+    change = reasoner.update(delete=[("edge", 1, 2)])
+    assert rows(reasoner, "path") == {(2, 3)}
+    assert set(change.removed[Predicate("path", 2)]) == {(1, 2), (1, 3)}
+    assert str(change) == "0 facts added, 3 facts removed"
+
+
+def test_a_cycle_that_loses_its_foundation_goes() -> None:
+    reasoner = Reasoner("p[?x] :- q[?x] . p[?x] :- r[?x] . r[?x] :- p[?x] .")
+    reasoner.update(add=[("q", 1)])
+    assert rows(reasoner, "r") == {(1,)}
+    reasoner.update(delete=[("q", 1)])
+    assert len(reasoner) == 0
+
+
+def test_deleting_what_is_not_there_changes_nothing() -> None:
+    reasoner = Reasoner(CLOSURE)
+    reasoner.update(add=[("edge", 1, 2)])
+    change = reasoner.update(delete=[("edge", 5, 6), ("path", 1, 2), ("other", 1)])
+    assert (change.added, change.removed) == ({}, {})
+    assert rows(reasoner, "path") == {(1, 2)}
+
+
+def test_adding_twice_is_adding_once() -> None:
+    reasoner = Reasoner(CLOSURE)
+    reasoner.update(add=[("edge", 1, 2), ("edge", 1, 2)])
+    assert reasoner.update(add=[("edge", 1, 2)]).added == {}
+    reasoner.update(delete=[("edge", 1, 2)])
+    assert len(reasoner) == 0
+
+
+def test_a_derived_fact_that_is_also_asserted_stays_until_both_are_gone() -> None:
+    reasoner = Reasoner(CLOSURE)
+    reasoner.update(add=[("edge", 1, 2), ("path", 1, 2)])
+    assert reasoner.update(delete=[("edge", 1, 2)]).removed.keys() == {Predicate("edge", 2)}
+    assert reasoner.update(delete=[("path", 1, 2)]).removed.keys() == {Predicate("path", 2)}
+
+
+def test_a_fact_both_added_and_deleted_is_added() -> None:
+    reasoner = Reasoner(CLOSURE)
+    reasoner.update(add=[("edge", 1, 2)], delete=[("edge", 1, 2)])
+    assert rows(reasoner, "edge") == {(1, 2)}
+
+
+def test_rules_and_facts_in_the_program_come_and_go() -> None:
+    reasoner = Reasoner("edge[1, 2] . edge[2, 3] .")
+    change = reasoner.add_rules(CLOSURE)
+    assert {p.name for p in change.added} == {"path"}
+    reasoner.remove_rules("path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] .")
+    assert rows(reasoner, "path") == {(1, 2), (2, 3)}
+    reasoner.remove_rules("edge[1, 2] .")
+    assert rows(reasoner, "path") == {(2, 3)}
+    with pytest.raises(UsageError, match="not in the program"):
+        reasoner.remove_rules("p[?x] :- q[?x] .")
+    with pytest.raises(ProgramError, match="recursion through negation"):
+        reasoner.add_rules("edge[?x, ?y] :- path[?y, ?x], NOT path[?x, ?y] .")
+    assert rows(reasoner, "path") == {(2, 3)}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "d.nt").write_text(NT)
+    (tmp_path / "d.ttl").write_text("@prefix u: <u:> . u:1 u:p u:2 ; a u:B .")
+    (tmp_path / "d.nt.gz").write_bytes(gzip.compress(NT.encode()))
+    (tmp_path / "edge.csv").write_text('a,b\n1,2\n2,"x, y"\n')
+    (tmp_path / "edge.tsv").write_text("a\tb\n1\t2\n2\tx, y\n")
+    (tmp_path / "edge.facts").write_text("1\t2\n2\tx, y\n")
+    (tmp_path / "edge.facts.gz").write_bytes(gzip.compress(b"1\t2\n2\tx, y\n"))
+    pq.write_table(pa.table({"a": ["1", "2"], "b": ["2", "x, y"]}), tmp_path / "edge.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["d.nt", "d.ttl", "d.nt.gz"])
+def test_rdf_files_are_read(files: Path, name: str) -> None:
+    reasoner = Reasoner(TYPES)
+    reasoner.update(add=files / name)
+    assert rows(reasoner, "u:A") == {("u:1",)}
+    assert rows(reasoner, "u:C") == {("u:2",)}
+
+
+@pytest.mark.parametrize("name", ["edge.csv", "edge.tsv", "edge.facts", "edge.facts.gz", "edge.parquet"])
+def test_tables_are_read_under_the_name_of_the_file(files: Path, name: str) -> None:
+    reasoner = Reasoner("@decl edge(a: symbol, b: symbol) .\n" + CLOSURE)
+    reasoner.update(add=str(files / name))
+    assert rows(reasoner, "path") == {("1", "2"), ("2", "x, y"), ("1", "x, y")}
+
+
+EDGES = {"a": [1, 2], "b": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"edge": pa.table(EDGES)},
+        {"edge": pd.DataFrame(EDGES)},
+        {"edge": pl.DataFrame(EDGES)},
+        {"edge": [(1, 2), (2, 3)]},
+        [("edge", 1, 2), ("edge", 2, 3)],
+        [{"edge": [(1, 2)]}, ("edge", 2, 3)],
+    ],
+    ids=["arrow", "pandas", "polars", "rows", "tuples", "mixed"],
+)
+def test_tables_of_every_kind_are_taken(given: object) -> None:
+    reasoner = Reasoner(CLOSURE)
+    reasoner.update(add=given)
+    assert rows(reasoner, "path") == {(1, 2), (2, 3), (1, 3)}
+
+
+def test_graphs_of_rdflib_and_pyoxigraph_are_taken() -> None:
+    graph = rdflib.Graph().parse(data=NT, format="nt")
+    store = ox.Store()
+    store.load(NT.encode(), format=ox.RdfFormat.N_TRIPLES)
+    for given in (graph, store, list(store)):
+        reasoner = Reasoner(TYPES)
+        reasoner.update(add=given)
+        assert reasoner.facts("u:C").rows() == [(Iri("u:2"),)]
+        reasoner.update(delete=given)
+        assert len(reasoner) == 0
+
+
+def test_facts_go_out_as_arrow_pandas_and_polars() -> None:
+    reasoner = Reasoner('p[1, 2.5e0, "a", true, <u:x>] .')
+    table = reasoner.facts("p")
+    assert pa.table(table).to_pylist() == [{"c0": 1, "c1": 2.5, "c2": "a", "c3": True, "c4": "u:x"}]
+    assert table.to_pandas().shape == (1, 5)
+    assert table.to_polars().shape == (1, 5)
+    assert len(pa.table(Reasoner("@decl e(x: number) .").facts("e"))) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("bad.nt", "<u:1> <u:p> .\n", "bad.nt:1"),
+        ("edge.facts", "1\t2\n3\n", "edge.facts"),
+        ("n.facts", "1\nx\n", "n.facts:2: 'x' is not a number"),
+        ("edge.txt", "1 2", "unknown ending"),
+    ],
+)
+def test_bad_input_is_told_with_its_place_and_changes_nothing(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    reasoner = Reasoner("@decl n(x: number) .\n" + CLOSURE)
+    reasoner.update(add=[("edge", 7, 8)])
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        reasoner.update(add=[("edge", 1, 2), tmp_path / name])
+    assert rows(reasoner, "path") == {(7, 8)}
+
+
+def test_a_memory_budget_stops_a_join_and_leaves_everything_as_it_was() -> None:
+    reasoner = Reasoner("p[?x, ?y] :- q[?x, ?k], r[?y, ?k] .")
+    reasoner.update(add={"q": [(i, 0) for i in range(2000)]})
+    before = reasoner.tables()
+    reasoner.engine.budget.memory = 1 << 20
+    with pytest.raises(IntermediateTooLarge, match=r"rule for p .*\n.*4,000,000 rows"):
+        reasoner.update(add={"r": [(i, 0) for i in range(2000)]})
+    assert {p: t for p, t in reasoner.tables().items() if t} == {p: t for p, t in before.items() if t}
+
+
+@pytest.mark.parametrize("options", [{"max_rounds": 5}, {"max_facts": 1000}])
+def test_limits_stop_an_endless_program_and_leave_everything_as_it_was(options: dict[str, int]) -> None:
+    reasoner = Reasoner("n[?y] :- n[?x], BIND(?x + 1 AS ?y) .", **options)  # type: ignore[arg-type]
+    with pytest.raises(LimitReached, match="rules for n"):
+        reasoner.update(add=[("n", 0)])
+    assert len(reasoner) == 0
+    assert reasoner.trace.events
+
+
+def test_an_interrupt_in_mid_update_leaves_everything_as_it_was() -> None:
+    """Interrupted after each round in turn, a deletion leaves facts and supports as they were."""
+    edges = [("edge", i, i + 1) for i in range(12)] + [("edge", 12, 3)]
+    for at in range(1, 60):
+        count = 0
+
+        def interrupt(event: Event, at: int = at) -> None:
+            nonlocal count
+            count += 1
+            if count == at:
+                raise KeyboardInterrupt
+
+        reasoner = Reasoner(CLOSURE)
+        reasoner.update(add=edges)
+        before = reasoner.tables()
+        reasoner.trace.listen = interrupt
+        try:
+            reasoner.update(add=[("edge", 20, 0)], delete=[("edge", 5, 6)])
+        except KeyboardInterrupt:
+            assert reasoner.tables() == before
+            continue
+        assert at > 5
+        break
+    reasoner.trace.listen = None
+    reasoner.update(add=[("edge", 5, 6)], delete=[("edge", 20, 0)])
+    assert reasoner.tables() == before
+
+
+def test_unknown_predicates_are_told_with_a_hint() -> None:
+    with pytest.raises(UsageError, match="did you mean path"):
+        Reasoner(CLOSURE).facts("pth")
+
+
+def test_explain_and_counts() -> None:
+    reasoner = Reasoner(CLOSURE)
+    reasoner.update(add=[("edge", 1, 2)])
+    assert reasoner.counts() == {Predicate("edge", 2): 1, Predicate("path", 2): 1}
+    assert [c["recursive"] for c in reasoner.explain()["components"]] == [True]
+
+
+def test_triples_derived_for_predicates_that_nothing_names() -> None:
+    reasoner = Reasoner("[?x, ?q, ?y] :- <u:alias>[?p, ?q], [?x, ?p, ?y] .")
+    reasoner.update(
+        add=[
+            (Predicate("u:alias", 2), (Iri("u:p"), Iri("u:q"))),
+            (Predicate("u:p", 2), (Iri("u:1"), Iri("u:2"))),
+        ]
+    )
+    assert reasoner.facts("u:q").rows() == [(Iri("u:1"), Iri("u:2"))]
+    assert reasoner.counts()[Predicate("u:q", 2)] == 1
+
+
+def test_the_version_is_told() -> None:
+    assert hdlog.__version__
