@@ -18,11 +18,13 @@ setup: .venv/ready ## make .venv with everything hdlog and its tests need
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch .venv/ready
 
-run: setup ## check an example program
-	$(BIN)/hdlog check examples/family.dlog examples/reach.dl
+run: setup ## materialise an example: who is whose ancestor, sibling and cousin
+	$(BIN)/hdlog run examples/family.dlog examples/more.ttl
+	$(BIN)/hdlog run examples/reach.dl -D -
 
-test: setup ## run all tests
+test: setup ## run all tests, and those of the engine once more without its compiler
 	$(BIN)/python -m pytest -n 2
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 tests/unit/test_kernels.py tests/properties/test_maintenance.py
 
 lint: setup ## check style and formatting
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -30,11 +32,12 @@ lint: setup ## check style and formatting
 types: setup ## check types
 	$(BIN)/mypy
 
-bench: setup ## time reading and checking a large program
+bench: setup ## time the parser, and the engine against sorting and DuckDB
 	$(BIN)/python -m benchmarks.parse
+	$(BIN)/python -m benchmarks.embedded
 
-fuzz: setup ## a long run of the property tests
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n 2 tests/properties
+fuzz: setup ## 50,000 random programs under random updates; about half an hour
+	$(BIN)/python -m tests.fuzz --programs 50000
 
 clean: ## remove what setup and the tests made
 	rm -rf .venv build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -72,3 +72,49 @@ def test_binary_input_is_told(tmp_path: Path) -> None:
 
 def test_version() -> None:
     assert hdlog("--version").stdout.startswith("hdlog ")
+
+
+def test_run_behaves_as_a_souffle_user_expects(tmp_path: Path) -> None:
+    program = tmp_path / "tc.dl"
+    program.write_text(
+        ".decl edge(x: number, y: number)\n.input edge\n.decl path(x: number, y: number)\n.output path\n.printsize path\n"
+        "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
+    )
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "facts" / "edge.facts").write_text("1\t2\n2\t3\n")
+    run = hdlog("run", program, "-F", tmp_path / "facts", "-D", tmp_path / "out")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "path\t3\n"
+    assert (tmp_path / "out" / "path.csv").read_text() == "1\t2\n1\t3\n2\t3\n"
+
+
+def test_run_behaves_as_an_rdf_user_expects(tmp_path: Path) -> None:
+    (tmp_path / "rules.dlog").write_text(
+        "PREFIX : <u:>\n:A[?x] :- :p[?x, ?y] .\n:q[?y, ?x] :- :p[?x, ?y] .\n"
+    )
+    (tmp_path / "data.nt").write_text('<u:1> <u:p> "a\\"b"@en .\n')
+    run = hdlog("run", tmp_path / "rules.dlog", tmp_path / "data.nt", "-D", tmp_path / "out")
+    assert run.returncode == 0, run.stderr
+    lines = (tmp_path / "out" / "materialised.nt").read_text().splitlines()
+    assert '"a\\"b"@en <u:q> <u:1> .' in lines
+    assert "<u:1> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <u:A> ." in lines
+    assert len(lines) == 3
+
+
+def test_run_tells_of_missing_files_bad_lines_and_limits(tmp_path: Path) -> None:
+    program = tmp_path / "n.dl"
+    program.write_text(".decl n(x: number)\n.input n\n.output n\nn(x + 1) :- n(x).\n")
+    run = hdlog("run", program, "-F", tmp_path, "-D", tmp_path)
+    assert (run.returncode, "n.facts: No such file" in run.stderr) == (7, True)
+    (tmp_path / "n.facts").write_text("1\nx\n")
+    run = hdlog("run", program, "-F", tmp_path, "-D", tmp_path)
+    assert (run.returncode, "n.facts:2: 'x' is not a number" in run.stderr) == (7, True)
+    (tmp_path / "n.facts").write_text("1\n")
+    run = hdlog("run", program, "-F", tmp_path, "-D", tmp_path, "--max-rounds", "20")
+    assert (run.returncode, "took more than 20 rounds" in run.stderr) == (6, True)
+    assert not (tmp_path / "n.csv").exists()
+
+
+def test_run_warns_of_predicates_that_nothing_has(tmp_path: Path) -> None:
+    (tmp_path / "r.dlog").write_text("<u:a>[?x] :- <u:parent>[?x] .\n<u:parents>[1] .\n")
+    assert "did you mean u:parents" in hdlog("run", tmp_path / "r.dlog").stderr
