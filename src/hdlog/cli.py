@@ -26,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 WARNINGS_SHOWN = 3
+INTERRUPTED = 130
 
 
 @app.callback(invoke_without_command=True)
@@ -95,9 +96,21 @@ def run(
         progress.say("loading the engine (compiling it, the first time: a few seconds)")
         from hdlog.running import run_program
 
-        summary = run_program(
-            files, facts, out, dialect, int(memory * 1e9) if memory else None, max_rounds, max_facts, progress
-        )
+        try:
+            summary = run_program(
+                files,
+                facts,
+                out,
+                dialect,
+                int(memory * 1e9) if memory else None,
+                max_rounds,
+                max_facts,
+                progress,
+            )
+        except KeyboardInterrupt:
+            progress.say("")
+            print("interrupted: nothing was written", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
     if json_:
         print(json.dumps(summary))
     elif out is None or str(out) != "-":
@@ -130,9 +143,6 @@ def main() -> None:
     except HdlogError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("interrupted: nothing was changed", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -118,3 +121,25 @@ def test_run_tells_of_missing_files_bad_lines_and_limits(tmp_path: Path) -> None
 def test_run_warns_of_predicates_that_nothing_has(tmp_path: Path) -> None:
     (tmp_path / "r.dlog").write_text("<u:a>[?x] :- <u:parent>[?x] .\n<u:parents>[1] .\n")
     assert "did you mean u:parents" in hdlog("run", tmp_path / "r.dlog").stderr
+
+
+def test_an_interrupt_ends_a_run_with_a_word_and_no_output(tmp_path: Path) -> None:
+    program = tmp_path / "endless.dl"
+    program.write_text(
+        ".decl n(x: number)\n.output n\n.input go\n.decl go(x: number)\nn(x) :- go(x).\nn(x + 1) :- n(x).\n"
+    )
+    os.mkfifo(tmp_path / "go.facts")
+    command = [sys.executable, "-m", "hdlog", "run", str(program), "-F", str(tmp_path), "-D", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_interrupts) as run:
+        # Once the facts are taken, the run is in its endless loop.
+        (tmp_path / "go.facts").write_text("0\n")
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert told == "interrupted: nothing was written\n"
+    assert not (tmp_path / "n.csv").exists()
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

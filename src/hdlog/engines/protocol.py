@@ -39,8 +39,6 @@ class Engine(Protocol):
     def scan(self, facts: FactSet, terms: Sequence[Term]) -> Relation:
         """Rows over the variables of an atom; constants and repeated variables select."""
 
-    def scan_version(self, version: Version, terms: Sequence[Term]) -> Relation: ...
-
     def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
         """Rows of `left` with each matching fact; multiplicities multiply."""
 
@@ -55,8 +53,6 @@ class Engine(Protocol):
 
     def project(self, relation: Relation, terms: Sequence[Term]) -> FactSet:
         """The facts the rows stand for; multiplicities add up."""
-
-    def negate(self, relation: Relation) -> Relation: ...
 
     def is_empty(self, relation: Relation | FactSet) -> bool: ...
 

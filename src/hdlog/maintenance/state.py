@@ -115,10 +115,10 @@ class State:
     def difference(self, step: Step, recursive: bool) -> dict[Predicate, FactSet]:
         """The signed difference of the bodies of a step's rules, old to new."""
         kept = [m for m in step.part(step.kept, recursive) if self.touches(m)]
-        parts = [
-            self.derivations(kept, self.counted(literals_of(kept)), step),
-            self.all_derivations(step.part(step.fresh, recursive), self.new, step),
-        ]
+        changed = self.derivations(kept, self.counted(literals_of(kept)), step)
+        if not step.fresh and not step.gone:
+            return changed
+        parts = [changed, self.all_derivations(step.part(step.fresh, recursive), self.new, step)]
         for p, facts in self.all_derivations(step.part(step.gone, recursive), self.old, step).items():
             parts.append({p: self.engine.opposite(facts)})
         return {
@@ -146,6 +146,8 @@ class State:
                 predicate = module.rule.heads[number].predicate
                 if step.has(predicate):
                     parts.setdefault(predicate, []).append(facts)
+        if all(len(found) == 1 for found in parts.values()):
+            return {p: found[0] for p, found in parts.items()}
         size = sum(self.engine.count(f) for found in parts.values() for f in found)
         sums = self.engine.each(
             lambda item: self.engine.plus(item[1], item[0].arity), list(parts.items()), size
@@ -180,7 +182,9 @@ class State:
 
     def _counted(self, predicate: Predicate, positive: bool) -> Change:
         came, went = self._came_and_went(predicate, positive)
-        delta = self.engine.plus([came, self.engine.opposite(went)], predicate.arity)
+        delta = came
+        if not self.engine.is_empty(went):
+            delta = self.engine.plus([came, self.engine.opposite(went)], predicate.arity)
         return Change(delta, self.new(predicate), self.old(predicate))
 
     def shrinking(self, predicate: Predicate, positive: bool, first_round: bool) -> Change:

@@ -17,7 +17,6 @@ from hdlog.program.terms import (
     XSD_DECIMAL,
     XSD_DOUBLE,
     XSD_INTEGER,
-    Constant,
     Iri,
     Literal,
     Term,
@@ -250,7 +249,3 @@ def body_atoms(body: tuple[BodyItem, ...], sign: Sign = "positive") -> Iterator[
 
 def is_ground(atom: Atom) -> bool:
     return not any(isinstance(t, Variable) for t in atom.terms)
-
-
-def constants(atom: Atom) -> tuple[Constant, ...]:
-    return tuple(t for t in atom.terms if not isinstance(t, Variable))

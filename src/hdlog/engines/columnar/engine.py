@@ -66,9 +66,6 @@ class ColumnarEngine:
     def scan(self, facts: Facts, terms: Sequence[Term]) -> Relation:
         return self._selected(facts.columns(), len(facts), facts.counts, terms)
 
-    def scan_version(self, version: Version, terms: Sequence[Term]) -> Relation:
-        return self.join(self.unit(), version, terms)
-
     def _selected(
         self, columns: Sequence[Ids], rows: int, counts: Counts | None, terms: Sequence[Term]
     ) -> Relation:
@@ -254,9 +251,6 @@ class ColumnarEngine:
         columns = [self._column(relation, t) for t in terms]
         keys = keys_of(self.pairs, columns, primary(len(terms)), len(relation))
         return gather(self.pairs, len(terms), keys, relation.counts)
-
-    def negate(self, relation: Relation) -> Relation:
-        return relation.scaled(-1)
 
     def is_empty(self, relation: Relation | Facts) -> bool:
         return len(relation) == 0

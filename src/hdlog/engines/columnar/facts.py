@@ -126,7 +126,10 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
 
 def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
     """The sum of multiplicities."""
-    parts = sorted((p for p in parts if len(p)), key=len)
+    parts = [p for p in parts if len(p)]
+    if len(parts) < 2:
+        return parts[0] if parts else empty_facts(pairs, arity)
+    parts.sort(key=len)
     while len(parts) > 1:
         # The two smallest first, so that no fact is moved more often than it must be.
         a, b = parts[:2]
