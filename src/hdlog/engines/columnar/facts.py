@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,20 @@ Order = tuple[tuple[int, ...], tuple[int, ...]]
 """Columns in the left and in the right part of a key."""
 
 
+_PLAIN: tuple[Order, Order] = (((0,), (1,)), ((0,), ()))
+_HALF = np.uint64(32)
+
+
+@cache
 def primary(arity: int) -> Order:
     columns = tuple(range(arity))
     return (columns[:1], ()) if arity <= 1 else (columns[:-1], columns[-1:])
 
 
 def keys_of(pairs: PairTable, columns: Sequence[Ids], order: Order, rows: int, grow: bool = True) -> Keys:
+    if order in _PLAIN and len(columns) < 3:
+        # Small updates are many calls of this: the usual orders without detours.
+        return pack(columns[0], columns[1]) if len(columns) == 2 else columns[0].astype(np.uint64) << _HALF
     left, right = order
     return pack(
         part(pairs, [columns[c] for c in left], rows, grow),
@@ -31,6 +40,10 @@ def keys_of(pairs: PairTable, columns: Sequence[Ids], order: Order, rows: int, g
 
 def columns_of(pairs: PairTable, keys: Keys, order: Order) -> list[Ids]:
     """Columns 0, 1, ... of the rows that keys of this order stand for."""
+    if order == _PLAIN[0]:
+        return list(unpack(keys))
+    if order == _PLAIN[1]:
+        return [(keys >> _HALF).astype(np.uint32)]
     left, right = order
     upper, lower = unpack(keys)
     found = dict(zip(left, part_columns(pairs, upper, len(left)), strict=True))
@@ -113,6 +126,8 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
             keys.sort()  # the keys were made for this call
         keys, found = count_keys(keys)
         return Facts(pairs, arity, keys, found if len(found) else None)
+    if (counts == -1).all():
+        return gather(pairs, arity, keys, None).negated()
     keys, counts = sort_keys(keys, counts)
     assert counts is not None
     first = np.empty(len(keys), np.bool_)
