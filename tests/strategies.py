@@ -134,8 +134,8 @@ def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
         # Counts and sums are new numbers: without a bound they could feed on themselves.
         for item in list(body):
             if isinstance(item, Aggregate):
-                body += [Filter(Call("lt", (c.result, integer(9)))) for c in item.calls]
-                body += [Filter(Call("gt", (c.result, integer(-9)))) for c in item.calls]
+                body += [Filter(Call("lt", (c.result, integer(5)))) for c in item.calls]
+                body += [Filter(Call("gt", (c.result, integer(-3)))) for c in item.calls]
     count = draw(st.integers(1, 2)) if features.several_heads else 1
     heads = tuple(draw(_head(level.here, bound, features)) for _ in range(count))
     return Rule(heads, tuple(body))
@@ -186,8 +186,8 @@ def _bind(draw: DrawFn, bound: list[str], features: Features, recursive: bool) -
     function = draw(st.sampled_from(["add", "sub", "mul"]))
     return [
         Bind(Call(function, (left, right)), result),
-        Filter(Call("le", (result, integer(8)))),
-        Filter(Call("ge", (result, integer(-8)))),
+        Filter(Call("le", (result, integer(4)))),
+        Filter(Call("ge", (result, integer(-2)))),
     ]
 
 
