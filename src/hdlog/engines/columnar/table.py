@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.facts import Facts, Order, columns_of, empty_facts, keys_of, primary
+from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary
 from hdlog.engines.columnar.journal import Journal
 from hdlog.engines.columnar.kernels import Flags, Keys, Rows, grow_run, locate, merge_order, merge_runs
 from hdlog.engines.columnar.keys import PairTable
@@ -402,7 +402,3 @@ class Table:
             for r in self.runs
         )
         return own + sum(i.nbytes for i in self.indexes.values())
-
-    def columns(self) -> list[NDArray[np.uint32]]:
-        facts = self.facts()
-        return columns_of(self.pairs, facts.keys, primary(self.arity))
