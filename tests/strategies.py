@@ -66,6 +66,8 @@ class Features:
     nested: bool = False
     """negations of several atoms, with local variables"""
     recursion: bool = True
+    cycles: bool = False
+    """many bodies are cycles of binary atoms, with some more atoms across"""
     max_rules: int = 7
     max_body: int = 4
     max_arity: int = 3
@@ -116,7 +118,12 @@ def constants(features: Features = Features()) -> SearchStrategy[Constant]:
 @st.composite
 def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
     usable = level.here + level.below if features.recursion else level.below
-    atoms = draw(st.lists(_atom(usable, features), min_size=1, max_size=features.max_body))
+    binary = tuple(p for p in usable if p.arity == 2)
+    if features.cycles and binary and draw(st.integers(0, 3)):
+        atoms = draw(_cycle(binary))
+        atoms += draw(st.lists(_atom(usable, features), max_size=1))
+    else:
+        atoms = draw(st.lists(_atom(usable, features), min_size=1, max_size=features.max_body))
     bound = sorted({v.name for a in atoms for v in a.variables() if not v.is_wildcard})
     body: list[BodyItem] = list(atoms)
     recursive = any(a.predicate in level.here or a.is_triple for a in atoms)
@@ -139,6 +146,18 @@ def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
     count = draw(st.integers(1, 2)) if features.several_heads else 1
     heads = tuple(draw(_head(level.here, bound, features)) for _ in range(count))
     return Rule(heads, tuple(body))
+
+
+@st.composite
+def _cycle(draw: DrawFn, predicates: tuple[Predicate, ...]) -> list[Atom]:
+    names = "xyzuv"[: draw(st.integers(3, 5))]
+    pairs = [(a, b) for a, b in zip(names, names[1:] + names[0], strict=True)]
+    pairs += draw(st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names)), max_size=2))
+    atoms = []
+    for pair in pairs:
+        a, b = (Variable(n) for n in draw(st.permutations(pair)))
+        atoms.append(Atom(draw(st.sampled_from(predicates)).name, (a, b)))
+    return atoms
 
 
 @st.composite

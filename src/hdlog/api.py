@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.decode import FactTable, decode, supported_rows, unique
+from hdlog.engines.columnar.decode import FactTable, counted_rows, decode, supported_rows, unique
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.load import FactInput, encode_facts
@@ -17,6 +17,7 @@ from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.state import NetChange, net_change
 from hdlog.maintenance.trace import Event, Limits, Trace
+from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
 from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
@@ -55,10 +56,12 @@ class Reasoner:
         max_facts: int | None = None,
         threads: int | None = None,
         progress: Callable[[Event], None] | None = None,
+        method: Method = "combined",
+        tuning: Tuning | None = None,
     ) -> None:
         self.engine = ColumnarEngine(Budget(memory) if memory else Budget(), threads)
         self.trace = Trace(Limits(max_rounds, max_facts), progress)
-        self._driver = Driver(self.engine, self.trace)
+        self._driver = Driver(self.engine, self.trace, tuning or Tuning(method))
         self._program = Program()
         self._stored: dict[Predicate, None] = {}
         self.add_rules(Program() if program is None else program, dialect)
@@ -221,6 +224,19 @@ class Reasoner:
     def tables(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
         """Every stored fact with whether it is asserted and how many derivations it has; for tests and reports."""
         return {p: supported_rows(self.engine, table) for p, table in self._driver.state.tables.items()}
+
+    def nodes(self) -> dict[Predicate, tuple[Rule, dict[Row, int]]]:
+        """What the nodes of decompositions keep: definition, and rows with how many matches each has; for tests."""
+        found = {}
+        for predicate, node in self._driver.decompositions.nodes.items():
+            if node.counted:
+                runs = self._driver.state.views[predicate].runs
+                rows = counted_rows(self.engine, self.engine.plus(runs, predicate.arity))
+            else:
+                stored = supported_rows(self.engine, self._driver.state.tables[predicate])
+                rows = {row: support for row, _, support in stored if support}
+            found[predicate] = (node.part.definition, rows)
+        return found
 
     def explain(self) -> dict[str, Any]:
         """Components and what evaluates them, as plain data."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -11,6 +14,8 @@ from hypothesis import strategies as st
 
 from hdlog.api import Reasoner, Update
 from hdlog.engines.columnar import engine, table
+from hdlog.plan import views
+from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.model import Predicate, Program
 from hdlog.program.normalise import normalise
 from tests.oracle import Facts, derivations, materialise
@@ -48,14 +53,25 @@ def check_state(reasoner: Reasoner, program: Program, given_facts: Flat) -> Flat
     core = normalise(program, {p for p, _ in given_facts} | set(reasoner.counts()))
     everything = materialise(core, given_facts)
     counts = derivations(core, everything)
+    check_nodes(reasoner, everything)
     supports: Counter[Fact] = Counter()
+    nodes = reasoner.nodes()
     for predicate, rows in reasoner.tables().items():
+        if predicate in nodes:
+            continue
         for row, asserted, support in rows:
             assert asserted == ((predicate, row) in given_facts)
             if support:
                 supports[(predicate, row)] = support
     assert supports == counts
     return truth
+
+
+def check_nodes(reasoner: Reasoner, everything: Facts) -> None:
+    """Rows and counts of every node and view, against the matches of its definition."""
+    for predicate, (definition, rows) in reasoner.nodes().items():
+        expected = derivations(Program((definition,)), everything)
+        assert {(predicate, row): n for row, n in rows.items()} == dict(expected)
 
 
 @st.composite
@@ -107,6 +123,38 @@ def compact(given_facts: list[Fact]) -> list[tuple[str, ...]]:
     return [(p.name, *(str(t) for t in row)) for p, row in given_facts]
 
 
+@st.composite
+def tunings(draw: st.DrawFn) -> Tuning:
+    """Every method, and every improvement on or off."""
+    method: Method = draw(st.sampled_from(["hd", "hd", "combined"]))
+    switches = [f.name for f in fields(Tuning) if f.name != "method"]
+    off = draw(st.one_of(st.just([]), st.just(["views"]), st.lists(st.sampled_from(switches), max_size=6)))
+    tuning = Tuning(method).without(",".join(off))
+    note(str(tuning))
+    return tuning
+
+
+@contextmanager
+def price_of_views(data: st.DataObject) -> Iterator[None]:
+    """On tiny tables views do not pay; a low price makes the planner use many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(views, "_KEPT", data.draw(st.sampled_from([views._KEPT, -1e6])))
+        yield
+
+
+@given(st.data())
+def test_positive_programs_over_decompositions(data: st.DataObject) -> None:
+    with price_of_views(data):
+        maintain(data, replace(POSITIVE, cycles=True), tuning=data.draw(tunings()))
+
+
+@given(st.data())
+def test_programs_with_negation_and_built_ins_over_decompositions(data: st.DataObject) -> None:
+    features = Features(aggregates=False, cycles=True, skolems=data.draw(st.booleans()))
+    with price_of_views(data):
+        maintain(data, features, tuning=data.draw(tunings()))
+
+
 @given(st.data())
 def test_positive_programs(data: st.DataObject) -> None:
     maintain(data, POSITIVE)
@@ -129,10 +177,15 @@ def test_programs_with_variables_in_place_of_predicates(data: st.DataObject) -> 
 
 @given(st.data())
 def test_rules_come_and_go_on_a_living_materialisation(data: st.DataObject) -> None:
-    features = Features(aggregates=data.draw(st.booleans()))
+    with price_of_views(data):
+        change_rules(data)
+
+
+def change_rules(data: st.DataObject) -> None:
+    features = Features(aggregates=data.draw(st.booleans()), cycles=data.draw(st.booleans()))
     program = data.draw(programs(features).map(shown_program))
     present = set(data.draw(facts(program, features)))
-    reasoner = Reasoner(Program())
+    reasoner = Reasoner(Program(), tuning=data.draw(tunings()))
     reasoner.update(sorted(present, key=str))
     current = Program()
     before = stored(reasoner)

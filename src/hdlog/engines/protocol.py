@@ -45,11 +45,27 @@ class Engine(Protocol):
     def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
         """Rows of `left` whose atom, all variables bound, is not a fact."""
 
+    def meet(
+        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+    ) -> Relation:
+        """Rows of `left` with each value of the variable `name` that all factors allow; multiplicities multiply.
+
+        All other variables of the factors are bound in `left`: a step of a worst-case optimal join, in which each row
+        looks at its shortest list of candidates. Unless `keep`, the values are only counted: one row for each row of
+        `left` that has any, its multiplicity the sum.
+        """
+
+    def collapse(self, relation: Relation) -> Relation:
+        """Equal rows as one; multiplicities add up."""
+
     def filter(self, relation: Relation, condition: Expression) -> Relation: ...
 
     def extend(self, relation: Relation, expression: Expression, name: str) -> Relation: ...
 
     def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation: ...
+
+    def width(self, relation: Relation) -> int:
+        """How many columns."""
 
     def project(self, relation: Relation, terms: Sequence[Term]) -> FactSet:
         """The facts the rows stand for; multiplicities add up."""
@@ -73,6 +89,9 @@ class Engine(Protocol):
 
     def union(self, a: FactSet, b: FactSet) -> FactSet: ...
 
+    def rising(self, facts: FactSet) -> FactSet:
+        """The facts with positive multiplicities."""
+
     def opposite(self, facts: FactSet) -> FactSet:
         """With all multiplicities negated."""
 
@@ -92,6 +111,9 @@ class Engine(Protocol):
 
     def fan_out(self, version: Version, bound: Sequence[int]) -> float:
         """How many facts a row meets, on average, that fixes the bound columns; an estimate."""
+
+    def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
+        """How many pairs of facts agree in column i of the one and j of the other; about."""
 
     def facts(self, table: Table) -> FactSet: ...
 

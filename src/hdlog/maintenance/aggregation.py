@@ -21,6 +21,7 @@ class AggregateModule:
         (self.source,) = (a for a in item.body if isinstance(a, Atom))
         (self.call,) = item.calls
         self.reads: tuple[tuple[Predicate, bool], ...] = ((self.source.predicate, True),)
+        self.sources: tuple[tuple[Predicate, bool], ...] = self.reads
         self.width = len(item.group)
         argument = self.call.argument
         self.column = self.source.terms.index(argument) if isinstance(argument, Variable) else -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hdlog.engines.protocol import FactSet
+from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.state import State, Step, net_change
 from hdlog.program.model import Predicate
 
@@ -20,3 +21,11 @@ def count(state: State, step: Step, asserted: dict[Predicate, FactSet]) -> None:
         state.net[predicate] = net_change(
             state.engine, *state.engine.settle(state.table(predicate), given, signed)
         )
+
+
+def count_view(state: State, node: Node) -> None:
+    """Bring a view over finished predicates up to date."""
+    view = state.views[node.predicate]
+    if state.touches(node):
+        view.add(state.node_change(node, state.counted(node.reads)))
+    view.finished = True

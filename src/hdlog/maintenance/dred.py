@@ -8,15 +8,29 @@ rederived. That is the counting oracle of the paper: a support is exact at the e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from hdlog.engines.protocol import FactSet, Version
-from hdlog.maintenance.module import Change, Changes, Module
-from hdlog.maintenance.state import NetChange, State, Step, literals_of
+from hdlog.maintenance.module import Change, Module
+from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.state import NetChange, State, Step
 from hdlog.maintenance.trace import Trace
 from hdlog.program.model import Predicate
 
 FactSets = dict[Predicate, FactSet]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """How what rules read changes in a phase."""
+
+    outside: Callable[[Predicate, bool, bool], Change]
+    """of a finished predicate: predicate, sign, whether it is the first round"""
+    inside: Callable[[Predicate, FactSet], Change]
+    """of a predicate of the component, which has changed already"""
+    inst: Callable[[Node, FactSet, FactSet | None], Change]
+    """of a node: the matches it gained or lost, and the tuples restored before"""
 
 
 class DRed:
@@ -27,9 +41,11 @@ class DRed:
         self.engine = state.engine
         self.step = step
         self.trace = trace
-        # D and A, as the disjoint parts that the rounds made
-        self.overdeleted: dict[Predicate, list[FactSet]] = {p: [] for p in step.predicates}
-        self.added: dict[Predicate, list[FactSet]] = {p: [] for p in step.predicates}
+        self.insts = tuple(n for n in step.nodes if not n.counted)
+        self.predicates = (*step.predicates, *(n.predicate for n in self.insts))
+        # D and A, as the disjoint parts that the rounds made; D of a node is its inst_re
+        self.overdeleted: dict[Predicate, list[FactSet]] = {p: [] for p in self.predicates}
+        self.added: dict[Predicate, list[FactSet]] = {p: [] for p in self.predicates}
 
     def run(self, asserted: FactSets) -> None:
         """Bring the component up to date; `asserted` are assertions made (+1) and withdrawn (-1)."""
@@ -37,7 +53,10 @@ class DRed:
         self.overdelete(lost)
         rederived = self.rederive()
         self.add(self._union(rederived, gained))
-        for p in self.step.predicates:
+        for node in self.step.nodes:
+            if node.counted:
+                self.state.views[node.predicate].finished = True
+        for p in self.predicates:
             nothing = not any(map(self.engine.count, (*self.overdeleted[p], *self.added[p])))
             self.state.net[p] = NetChange(partial(self._net, p), nothing)
 
@@ -79,19 +98,36 @@ class DRed:
             for p, facts in delta.items():
                 self.overdeleted[p].append(facts)
             # N_D := Del^r(I \ D, Delta-) for each rule r;  Delta- := N_D \ D
-            active = self._active(modules, delta, first_round)
-            changes = self._changes(active, delta, self.state.shrinking, first_round, self._losing)
-            delta, first_round = self._shrink(self.state.derivations(active, changes, self.step)), False
+            derived = self._evaluate(modules, delta, self._deletion, first_round)
+            delta, first_round = self._shrink(derived), False
             self.trace.round("overdelete", self._count(delta))
             if self._is_empty(delta):
                 return
 
     def rederive(self) -> FactSets:
         """Delta := the facts of D that one step derives from the rest: those with support left."""
-        return {
-            p: self.engine.supported(self.state.table(p), self.engine.together(parts, p.arity))
-            for p, parts in self.overdeleted.items()
-        }
+        self.rederive_nodes()
+        return {p: self._supported(p) for p in self.step.predicates}
+
+    def rederive_nodes(self) -> None:
+        """Red^r (Algorithm 5): the tuples of inst_re with support left, and the derivations that use them."""
+        restored = {}
+        for node in self.insts:
+            facts = self._supported(node.predicate)
+            if not self.engine.is_empty(facts):
+                self.engine.insert(self.state.table(node.predicate), facts)
+                self.added[node.predicate].append(facts)
+                restored[node.predicate] = facts
+        if restored:
+            modules = self.step.part(self.step.kept, recursive=True)
+            derived = self._evaluate(modules, self._nothing(), self._rederivation, False, restored)
+            for p, facts in derived.items():
+                self.engine.adjust(self.state.table(p), facts, "recursive")
+
+    def _supported(self, predicate: Predicate) -> FactSet:
+        """The oracle O: what is overdeleted and has support left."""
+        facts = self.engine.together(self.overdeleted[predicate], predicate.arity)
+        return self.engine.supported(self.state.table(predicate), facts)
 
     def add(self, start: FactSets) -> None:
         """Everything that follows from the rederived and the new facts."""
@@ -108,36 +144,95 @@ class DRed:
             for p, facts in delta.items():
                 self.added[p].append(facts)
             # N_A := Add^r((I \ D) + A, Delta+) for each rule r;  Delta+ := N_A \ ((I \ D) + A)
-            active = self._active(modules, delta, first_round)
-            changes = self._changes(active, delta, self.state.growing, first_round, self._gaining)
-            delta, first_round = self._grow(self.state.derivations(active, changes, self.step)), False
+            derived = self._evaluate(modules, delta, self._addition, first_round)
+            delta, first_round = self._grow(derived), False
             self.trace.round("add", self._count(delta))
             if self._is_empty(delta):
                 return
 
     # Parts of the steps.
 
-    def _active(self, modules: Sequence[Module], delta: FactSets, first_round: bool) -> list[Module]:
-        """The modules that read something that has changed."""
-        changed = {p for p, facts in delta.items() if not self.engine.is_empty(facts)}
-        return [
-            m
-            for m in modules
-            if any(p in changed for p, _ in m.reads) or (first_round and self.state.touches(m))
-        ]
-
-    def _changes(
+    def _evaluate(
         self,
         modules: Sequence[Module],
         delta: FactSets,
-        outside: Callable[[Predicate, bool, bool], Change],
+        phase: Phase,
         first_round: bool,
-        inside: Callable[[Predicate, FactSet], Change],
-    ) -> Changes:
-        return {
-            (p, positive): inside(p, delta[p]) if p in delta else outside(p, positive, first_round)
-            for p, positive in literals_of(modules)
-        }
+        restored: FactSets | None = None,
+    ) -> FactSets:
+        """Add^r and Del^r (Algorithms 2 and 4) for all rules: in-node evaluation, then cross-node evaluation.
+
+        A node that several rules share is evaluated once. What the nodes keep follows at once, so `first` and `second` of
+        a change are the labels L+ and L-: nodes before the one with the delta are matched in one, those after it in
+        the other.
+        """
+        changes: dict[tuple[Predicate, bool], Change] = {}
+        changed = {p for p, facts in delta.items() if not self.engine.is_empty(facts)}
+
+        def reached(module: Module) -> bool:
+            return any(p in changed or (first_round and self.state.has_changed(p)) for p, _ in module.reads)
+
+        def fill(module: Module) -> None:
+            for p, positive in module.reads:
+                if (p, positive) not in changes:
+                    if p in delta:
+                        changes[(p, positive)] = phase.inside(p, delta[p])
+                    else:
+                        changes[(p, positive)] = phase.outside(p, positive, first_round)
+
+        # in-node evaluation
+        for node in self.step.nodes:
+            matches = self.engine.no_facts(node.predicate.arity)
+            if reached(node):
+                fill(node)
+                matches = self.state.node_change(node, changes)
+            change = phase.inst(node, matches, (restored or {}).get(node.predicate))
+            changes[(node.predicate, True)] = change
+            if not self.engine.is_empty(change.delta):
+                changed.add(node.predicate)
+        # cross-node evaluation
+        active = [m for m in modules if reached(m)]
+        for module in active:
+            fill(module)
+        return self.state.derivations(active, changes, self.step)
+
+    @property
+    def _deletion(self) -> Phase:
+        return Phase(self.state.shrinking, self._losing, self._lose)
+
+    @property
+    def _addition(self) -> Phase:
+        return Phase(self.state.growing, self._gaining, self._gain)
+
+    @property
+    def _rederivation(self) -> Phase:
+        return Phase(self.state.shrinking, self._gaining, self._gain)
+
+    def _lose(self, node: Node, matches: FactSet, _: FactSet | None) -> Change:
+        """Take matches from a node; overdelete each tuple that lost one, and remember it in inst_re.
+
+        That other matches are left does not help a tuple: they may rest on what is being deleted.
+        """
+        if node.counted:
+            view = self.state.views[node.predicate]
+            before = view.now()
+            view.add(self.engine.opposite(matches))
+            return Change(matches, view.now(), before)
+        delta = self.engine.shrink(self.state.table(node.predicate), matches, "recursive")
+        self.overdeleted[node.predicate].append(delta)
+        return self._losing(node.predicate, delta)
+
+    def _gain(self, node: Node, matches: FactSet, restored: FactSet | None) -> Change:
+        if node.counted:
+            view = self.state.views[node.predicate]
+            before = view.now()
+            view.add(matches)
+            return Change(matches, before, view.now())
+        delta = self.engine.grow(self.state.table(node.predicate), matches, "recursive")
+        self.added[node.predicate].append(delta)
+        if restored is not None:
+            delta = self.engine.together([delta, restored], node.predicate.arity)
+        return self._gaining(node.predicate, delta)
 
     def _losing(self, predicate: Predicate, delta: FactSet) -> Change:
         """The table is without delta already: S \\ delta, then S."""

@@ -8,12 +8,15 @@ from typing import TypeVar
 
 from hdlog.engines.protocol import Engine, FactSet
 from hdlog.maintenance.aggregation import AggregateModule
-from hdlog.maintenance.counting import count
+from hdlog.maintenance.counting import count, count_view
+from hdlog.maintenance.decompositions import Decompositions
 from hdlog.maintenance.dred import DRed
 from hdlog.maintenance.module import Module
+from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.standard import StandardModule
 from hdlog.maintenance.state import NetChange, State, Step
 from hdlog.maintenance.trace import Trace
+from hdlog.plan.tuning import Tuning
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Aggregate, Predicate, Program, Rule
 
@@ -24,12 +27,14 @@ T = TypeVar("T")
 class Driver:
     """Keeps the materialisation of a core program exact."""
 
-    def __init__(self, engine: Engine, trace: Trace | None = None) -> None:
+    def __init__(self, engine: Engine, trace: Trace | None = None, tuning: Tuning | None = None) -> None:
         self.engine = engine
         self.trace = trace or Trace()
+        self.tuning = tuning or Tuning()
         self.state = State(engine)
         self.modules: dict[Rule, Module] = {}
         self.steps: Steps = ()
+        self.decompositions = Decompositions(self.state, self.tuning)
         self._depth = 0
 
     def update(
@@ -47,25 +52,29 @@ class Driver:
         def run() -> dict[Predicate, NetChange]:
             old, self.modules = self.steps, modules
             self.steps = self._components(program, gone)
-            changing = tuple(
-                replace(
-                    step,
-                    kept=tuple(m for m in step.kept if m not in fresh),
-                    fresh=tuple(m for m in step.kept if m in fresh),
-                    gone=tuple(m for m in gone if any(step.has(h.predicate) for h in m.rule.heads)),
-                )
-                for step in self.steps
-            )
+            changing = tuple(self._changing(step, gone, fresh) for step in self.steps)
+            self.decompositions.forget(gone)
             self._reclassify(old, changing)
             return self._run(changing, {})
 
         return self.whole(run)
 
+    def _changing(self, step: Step, gone: list[Module], fresh: list[Module]) -> Step:
+        leaving = tuple(m for m in gone if any(step.has(h.predicate) for h in m.rule.heads))
+        return replace(
+            step,
+            kept=tuple(m for m in step.kept if m not in fresh),
+            fresh=tuple(m for m in step.kept if m in fresh),
+            gone=leaving,
+            uncounted=step.uncounted and not any(isinstance(m, AggregateModule) for m in leaving),
+        )
+
     def whole(self, run: Callable[[], T]) -> T:
         """All of what `run` changes or, after any error or interrupt, nothing of it; may be nested."""
         if self._depth:
             return run()
-        steps, modules = self.steps, self.modules
+        steps, modules = self.steps, dict(self.modules)
+        restore = self.decompositions.saved()
         self.engine.begin()
         self._depth += 1
         try:
@@ -73,6 +82,7 @@ class Driver:
         except BaseException:
             self.engine.roll_back()
             self.steps, self.modules = steps, modules
+            restore()
             raise
         finally:
             self._depth -= 1
@@ -82,19 +92,43 @@ class Driver:
     def _run(self, steps: Steps, asserted: Mapping[Predicate, FactSet]) -> dict[Predicate, NetChange]:
         self.trace.start(len(steps))
         self.state.net = {}
+        self.decompositions.begin()
         for step in steps:
             here = {p: asserted[p] for p in step.predicates if p in asserted}
             if not here and not step.gone and not step.fresh and not self._touches(step):
                 continue
             self.trace.component(tuple(p.name for p in step.predicates))
-            if step.recursive:
-                DRed(self.state, step, self.trace).run(here)
-            else:
-                count(self.state, step, here)
-                self.trace.round(
-                    "count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates)
-                )
+            step = self._planned(step, here)
+            for node in self.decompositions.finished_nodes(step):
+                self._update_node(node)
+            self._update_step(replace(step, nodes=self.decompositions.inner_nodes(step)), here)
+        self.decompositions.settle(self.modules.values())
         return {p: n for p, n in self.state.net.items() if not n.is_empty}
+
+    def _planned(self, step: Step, asserted: Mapping[Predicate, FactSet]) -> Step:
+        """The step with its rules evaluated as the facts make it best by now."""
+        for module in (*step.kept, *step.fresh):
+            self.modules[module.rule] = self.decompositions.module(self.modules[module.rule], asserted)
+        return replace(
+            step,
+            kept=tuple(self.modules[m.rule] for m in step.kept),
+            fresh=tuple(self.modules[m.rule] for m in step.fresh),
+        )
+
+    def _update_node(self, node: Node) -> None:
+        if node.counted:
+            count_view(self.state, node)
+        else:
+            self._update_step(Step((node.predicate,), (node,), uncounted=not self.tuning.counting), {})
+
+    def _update_step(self, step: Step, asserted: dict[Predicate, FactSet]) -> None:
+        if step.recursive:
+            DRed(self.state, step, self.trace).run(asserted)
+        else:
+            count(self.state, step, asserted)
+            self.trace.round(
+                "count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates)
+            )
 
     def _touches(self, step: Step) -> bool:
         """Whether a predicate that the step reads has changed."""
@@ -127,17 +161,21 @@ class Driver:
     def _module(self, rule: Rule) -> Module:
         if any(isinstance(item, Aggregate) for item in rule.body):
             return AggregateModule(self.engine, rule)
-        return StandardModule(self.engine, rule)
+        return StandardModule(self.engine, rule, self.tuning)
 
     def _components(self, program: Program, gone: list[Module]) -> Steps:
         graph = DependencyGraph(program)
         steps = []
         for component in graph.components:
             kept = tuple(self.modules[program.rules[n]] for n in component.rules)
-            steps.append(Step(component.predicates, tuple(dict.fromkeys(kept))))
+            # Aggregates are always counted: they are no monotone functions of what they read.
+            uncounted = not self.tuning.counting and not any(isinstance(m, AggregateModule) for m in kept)
+            steps.append(Step(component.predicates, tuple(dict.fromkeys(kept)), uncounted=uncounted))
         known = {p for step in steps for p in step.predicates}
-        others = dict.fromkeys((*self.state.tables, *(h.predicate for m in gone for h in m.rule.heads)))
-        return (*(Step((p,), ()) for p in others if p not in known), *steps)
+        tables = [p for p in self.state.tables if p not in self.decompositions.nodes]
+        others = dict.fromkeys((*tables, *(h.predicate for m in gone for h in m.rule.heads)))
+        rest = (Step((p,), (), uncounted=not self.tuning.counting) for p in others if p not in known)
+        return (*rest, *steps)
 
     def _reclassify(self, old: Steps, new: Steps) -> None:
         """Move supports between the two kinds where a rule has become recursive, or is so no more."""
@@ -151,7 +189,7 @@ class Driver:
                         self._move(module, number, head.predicate, now)
 
     def _move(self, module: Module, number: int, predicate: Predicate, to_recursive: bool) -> None:
-        found = module.derive_all({key: self.state.new(*key) for key in module.reads})
+        found = module.derive_all({key: self.state.new(*key) for key in module.sources})
         if number in found:
             table, facts = self.state.table(predicate), found[number]
             source, target = ("nonrecursive", "recursive") if to_recursive else ("recursive", "nonrecursive")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from hdlog.engines.protocol import FactSet, Version
+from hdlog.engines.protocol import Engine, FactSet, Version
 from hdlog.program.model import Predicate, Rule
 
 
@@ -30,10 +30,19 @@ Changes = Mapping[tuple[Predicate, bool], Change]
 class Module(Protocol):
     rule: Rule
     reads: tuple[tuple[Predicate, bool], ...]
-    """the literals of the body: predicate, and whether positive"""
+    """the literals it is evaluated over: predicate, and whether positive"""
+    sources: tuple[tuple[Predicate, bool], ...]
+    """the literals of the rule's body; not the same where a module reads nodes"""
 
     def derive(self, changes: Changes) -> Mapping[int, FactSet]:
         """Per head number the derivations that use a changed fact, as multiplicities of the head facts."""
 
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
         """Per head number all derivations."""
+
+
+def is_void(engine: Engine, version: Version) -> bool:
+    """Whether a version is known to be empty without looking: no facts, or all of them taken away."""
+    if any(not engine.is_empty(facts) for facts in version.plus):
+        return False
+    return engine.size(version.table) == sum(map(engine.count, version.minus))

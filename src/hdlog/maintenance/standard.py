@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from hdlog.engines.protocol import Engine, FactSet, Relation, Version
-from hdlog.maintenance.module import Changes
+from hdlog.maintenance.module import Changes, is_void
 from hdlog.plan.order import next_atom, ready
+from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Atom, Bind, Call, Filter, Negation, Predicate, Rule, expression_variables
+
+_MANY = 1000
 
 
 class StandardModule:
     """Evaluates B0 .. Bi-1 in `first`, Bi in its delta, Bi+1 .. Bn in `second`, for each i."""
 
-    def __init__(self, engine: Engine, rule: Rule) -> None:
+    def __init__(
+        self, engine: Engine, rule: Rule, tuning: Tuning | None = None, in_node: bool = False
+    ) -> None:
+        """`in_node`: the body of a node, whose cyclic atoms are joined one variable at a time."""
         self.engine = engine
         self.rule = rule
+        self.tuning = tuning or Tuning()
+        self.meets = in_node and self.tuning.worst_case_optimal
+        self.collapses = in_node and self.tuning.sum_product
         positive = [i for i in rule.body if isinstance(i, Atom)]
         negative = [i.body[0] for i in rule.body if isinstance(i, Negation) and isinstance(i.body[0], Atom)]
         self.literals: tuple[tuple[Atom, bool], ...] = (
@@ -23,6 +32,7 @@ class StandardModule:
             *((a, False) for a in negative),
         )
         self.reads = tuple((atom.predicate, positive) for atom, positive in self.literals)
+        self.sources = self.reads
         self.builtins = tuple(i for i in rule.body if isinstance(i, Filter | Bind))
         self._head_names = {v.name for head in rule.heads for v in head.variables()}
 
@@ -34,7 +44,9 @@ class StandardModule:
             if self.engine.is_empty(delta):
                 continue
             versions = [changes[k].first if j < i else changes[k].second for j, k in enumerate(keys)]
-            if any(self._is_void(versions[j]) for j, (_, p) in enumerate(self.literals) if p and j != i):
+            if any(
+                is_void(self.engine, versions[j]) for j, (_, p) in enumerate(self.literals) if p and j != i
+            ):
                 continue
             start = self.engine.scan(delta, atom.terms)
             parts.append(self._heads(self._match(start, versions, done=i)))
@@ -43,14 +55,6 @@ class StandardModule:
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
         found = [versions[key] for key in self.reads]
         return self._heads(self._match(self.engine.unit(), found, done=-1))
-
-    def _is_void(self, version: Version) -> bool:
-        """Known to be empty without looking: no facts, or all of them taken away."""
-        if version.plus:
-            return all(self.engine.is_empty(f) for f in version.plus) and self._is_void(
-                Version(version.table, (), version.minus)
-            )
-        return self.engine.size(version.table) == sum(self.engine.count(f) for f in version.minus)
 
     def _match(self, relation: Relation, versions: list[Version], done: int) -> Relation:
         """The matches of the body that extend `relation`, a match of literal number `done`."""
@@ -61,6 +65,7 @@ class StandardModule:
         bound = {v.name for v in atoms[done].variables()} if done >= 0 else set()
         relation, builtins = self._apply_builtins(relation, builtins, bound)
         while waiting and not engine.is_empty(relation):
+            before = engine.count(relation)
             negated = [i for i in waiting if not self.literals[i][1] and self._is_bound(atoms[i], bound)]
             if negated:
                 choice = negated[0]
@@ -69,19 +74,49 @@ class StandardModule:
                 positive = [i for i in waiting if self.literals[i][1]]
                 if not positive:
                     break
-                choice = next_atom(
-                    atoms, positive, bound, lambda i, columns: engine.fan_out(versions[i], columns)
-                )
-                relation = engine.join(relation, versions[choice], atoms[choice].terms)
+                choice = positive[0]
+                if self.tuning.reordering:
+                    choice = next_atom(
+                        atoms, positive, bound, lambda i, columns: engine.fan_out(versions[i], columns)
+                    )
+                name, factors = self._meeting(choice, positive, bound)
+                if factors:
+                    waiting = [i for i in waiting if i not in factors] + [choice]
+                    keep = name in self._needed([i for i in waiting if i != choice], builtins)
+                    relation = engine.meet(
+                        relation, name, [(versions[i], atoms[i].terms) for i in factors], keep
+                    )
+                else:
+                    relation = engine.join(relation, versions[choice], atoms[choice].terms)
                 bound |= {v.name for v in atoms[choice].variables()}
                 relation, builtins = self._apply_builtins(relation, builtins, bound)
             waiting.remove(choice)
-            relation = engine.keep_columns(relation, self._needed(waiting, builtins))
+            relation = self._narrowed(relation, self._needed(waiting, builtins), before if waiting else None)
         # Literals that only a value made by a BIND completes.
         for i in waiting:
             if not engine.is_empty(relation):
                 relation = engine.antijoin(relation, versions[i], atoms[i].terms)
         return relation
+
+    def _meeting(self, choice: int, positive: Sequence[int], bound: set[str]) -> tuple[str, list[int]]:
+        """The one free variable of an atom, and the atoms with just that variable free, if there are several."""
+        free = [v.name for v in self.literals[choice][0].variables() if v.name not in bound]
+        if not self.meets or len(free) != 1:
+            return "", []
+        factors = [
+            i
+            for i in positive
+            if [v.name for v in self.literals[i][0].variables() if v.name not in bound] == free
+        ]
+        return free[0], factors if len(factors) > 1 else []
+
+    def _narrowed(self, relation: Relation, needed: list[str], before: int | None) -> Relation:
+        """Without columns that nothing asks for; rows that became many and then equal are added up."""
+        narrow = self.engine.keep_columns(relation, needed)
+        grown = before is not None and self.engine.count(relation) > max(_MANY, 2 * before)
+        if self.collapses and grown and self.engine.width(narrow) < self.engine.width(relation):
+            return self.engine.collapse(narrow)
+        return narrow
 
     def _is_bound(self, atom: Atom, bound: set[str]) -> bool:
         return all(v.name in bound for v in atom.variables())
@@ -121,10 +156,16 @@ class StandardModule:
         """A value for a variable that a literal has given one already: the same term, or no match."""
         return self.engine.filter(relation, Call("sameterm", (item.variable, item.expression)))
 
-    def _heads(self, relation: Relation) -> dict[int, FactSet]:
+    def conclude(self, relation: Relation, bound: Iterable[str], heads: Iterable[int]) -> dict[int, FactSet]:
+        """Some heads, for matches of all literals."""
+        relation, _ = self._apply_builtins(relation, list(self.builtins), set(bound))
+        return self._heads(relation, heads)
+
+    def _heads(self, relation: Relation, numbers: Iterable[int] | None = None) -> dict[int, FactSet]:
         if self.engine.is_empty(relation):
             return {}
-        return {n: self.engine.project(relation, head.terms) for n, head in enumerate(self.rule.heads)}
+        chosen = range(len(self.rule.heads)) if numbers is None else numbers
+        return {n: self.engine.project(relation, self.rule.heads[n].terms) for n in chosen}
 
     def _sum(self, parts: list[Mapping[int, FactSet]]) -> Mapping[int, FactSet]:
         if len(parts) == 1:

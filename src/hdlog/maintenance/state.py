@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +11,7 @@ from functools import cached_property
 from hdlog.engines.protocol import Engine, FactSet, Table, Version
 from hdlog.errors import HdlogError
 from hdlog.maintenance.module import Change, Changes, Module
+from hdlog.maintenance.nodes import Counts, Node
 from hdlog.program.model import Predicate, Rule
 
 
@@ -47,6 +50,10 @@ class Step:
     kept: tuple[Module, ...]
     gone: tuple[Module, ...] = ()
     fresh: tuple[Module, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    """nodes that read predicates of the component, children first"""
+    uncounted: bool = False
+    """whether all rules are treated as recursive ones"""
 
     @cached_property
     def _members(self) -> frozenset[Predicate]:
@@ -55,7 +62,7 @@ class Step:
     @cached_property
     def _recursive(self) -> frozenset[Module]:
         every = (*self.kept, *self.gone, *self.fresh)
-        return frozenset(m for m in every if any(p in self._members for p, _ in m.reads))
+        return frozenset(m for m in every if self.uncounted or any(p in self._members for p, _ in m.sources))
 
     @property
     def recursive(self) -> bool:
@@ -78,6 +85,9 @@ class State:
     tables: dict[Predicate, Table] = field(default_factory=dict)
     net: dict[Predicate, NetChange] = field(default_factory=dict)
     """the changes of this update, for the predicates of finished components"""
+    views: dict[Predicate, Counts] = field(default_factory=dict)
+    spent: dict[Rule, float] = field(default_factory=lambda: defaultdict(float))
+    """seconds, by rule and by the rule of a node"""
 
     def table(self, predicate: Predicate) -> Table:
         if predicate not in self.tables:
@@ -89,6 +99,12 @@ class State:
             return self.net[predicate]
         nothing = self.engine.no_facts(predicate.arity)
         return net_change(self.engine, nothing, nothing)
+
+    def has_changed(self, predicate: Predicate) -> bool:
+        """Whether a finished predicate or view has changed in this update."""
+        if predicate in self.views:
+            return self.views[predicate].finished and bool(self.views[predicate].changes)
+        return predicate in self.net and not self.net[predicate].is_empty
 
     # Evaluation.
 
@@ -105,10 +121,11 @@ class State:
     def all_derivations(
         self, modules: Sequence[Module], moment: Callable[[Predicate, bool], Version], step: Step
     ) -> dict[Predicate, FactSet]:
-        """What modules derive at a moment, whatever has changed."""
+        """What modules derive at a moment, whatever has changed; of old moments only the sources are known."""
 
         def derive(module: Module) -> Mapping[int, FactSet]:
-            return module.derive_all({key: moment(*key) for key in module.reads})
+            keys = module.sources if moment == self.old else module.reads
+            return module.derive_all({key: moment(*key) for key in keys})
 
         return self._gathered(modules, [self._guarded(m, derive) for m in modules], step)
 
@@ -130,12 +147,20 @@ class State:
     def _guarded(
         self, module: Module, derive: Callable[[Module], Mapping[int, FactSet]]
     ) -> Mapping[int, FactSet]:
+        started = time.perf_counter()
         try:
             return derive(module)
         except HdlogError as error:
             place = f" ({module.rule.span})" if module.rule.span else ""
             error.args = (f"while evaluating {shown(module.rule)}{place}:\n{error}",)
             raise
+        finally:
+            self.spent[module.rule] += time.perf_counter() - started
+
+    def node_change(self, node: Node, changes: Changes) -> FactSet:
+        """The rows that a node gains or loses."""
+        found = self._guarded(node, lambda n: n.derive(changes))
+        return found.get(0, self.engine.no_facts(node.predicate.arity))
 
     def _gathered(
         self, modules: Sequence[Module], results: Sequence[Mapping[int, FactSet]], step: Step
@@ -157,14 +182,20 @@ class State:
     # Moments of a predicate: before the update, after it, and what holds before and after.
 
     def old(self, predicate: Predicate, positive: bool = True) -> Version:
+        if predicate in self.views:
+            return self.views[predicate].before()
         net = self.change(predicate)
         return Version(self.table(predicate), (net.removed,), (net.added,))
 
     def new(self, predicate: Predicate, positive: bool = True) -> Version:
+        if predicate in self.views:
+            return self.views[predicate].now()
         return Version(self.table(predicate))
 
     def lasting(self, predicate: Predicate, positive: bool = True) -> Version:
         """For a negative literal, what does not hold before and after: the facts of either."""
+        if predicate in self.views:
+            return self.views[predicate].lasting()
         net = self.change(predicate)
         if positive:
             return Version(self.table(predicate), (), (net.added,))
@@ -178,9 +209,12 @@ class State:
 
     def touches(self, module: Module) -> bool:
         """Whether a finished predicate that the module reads has changed."""
-        return any(p in self.net and not self.net[p].is_empty for p, _ in module.reads)
+        return any(self.has_changed(p) for p, _ in module.sources)
 
     def _counted(self, predicate: Predicate, positive: bool) -> Change:
+        if predicate in self.views:
+            view = self.views[predicate]
+            return Change(view.total(), view.now(), view.before())
         came, went = self._came_and_went(predicate, positive)
         delta = came
         if not self.engine.is_empty(went):
@@ -204,6 +238,8 @@ class State:
         return Change(self.engine.no_facts(predicate.arity), new, new)
 
     def _came_and_went(self, predicate: Predicate, positive: bool) -> tuple[FactSet, FactSet]:
+        if predicate in self.views:
+            return self.views[predicate].rising(), self.views[predicate].falling()
         net = self.change(predicate)
         return (net.added, net.removed) if positive else (net.removed, net.added)
 

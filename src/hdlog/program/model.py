@@ -155,6 +155,8 @@ class Rule:
     heads: tuple[Atom, ...]
     body: tuple[BodyItem, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
+    method: Choice["standard", "hd", "combined"] | None = None
+    """how to evaluate it, where the author knows better"""
 
     @property
     def is_fact(self) -> bool:

@@ -115,6 +115,10 @@ def supported_rows(engine: ColumnarEngine, table: Table) -> list[tuple[tuple[Con
     return [(row, bool(a), n) for row, a, n in zip(rows, asserted, supports, strict=True)]
 
 
+def counted_rows(engine: ColumnarEngine, facts: Facts) -> dict[tuple[Constant, ...], int]:
+    return dict(zip(decode(engine, facts).rows(), facts.weights().tolist(), strict=True))
+
+
 def unique(ids: Ids) -> list[int]:
     found: list[int] = np.unique(ids).tolist()
     return found

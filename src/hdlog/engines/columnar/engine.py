@@ -26,7 +26,19 @@ from hdlog.engines.columnar.facts import (
     union,
 )
 from hdlog.engines.columnar.journal import Journal
-from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, expand, locate, offsets, ranges
+from hdlog.engines.columnar.kernels import (
+    Flags,
+    Ids,
+    Keys,
+    Rows,
+    count_keys,
+    expand,
+    locate,
+    meet_lists,
+    meet_sizes,
+    offsets,
+    ranges,
+)
 from hdlog.engines.columnar.keys import PairTable, part, part_columns
 from hdlog.engines.columnar.relation import Relation, stack
 from hdlog.engines.columnar.table import SupportedRun, Table
@@ -35,7 +47,10 @@ from hdlog.program.model import AggregateCall, Expression
 from hdlog.program.terms import Constant, Term, Variable
 
 Source = Table | Facts
+_List = tuple[Keys, Rows, Rows, Rows]
+"""Sorted keys, their counts, and per row where its keys begin and end."""
 _NONE = np.empty(0, np.uint8)
+_NO_COUNTS = np.empty(0, np.int64)
 _WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
 Item = TypeVar("Item")
@@ -226,6 +241,107 @@ class ColumnarEngine:
             counts = left.weights()[a] * right.weights()[b]
         return Relation(columns, len(a), counts)
 
+    def meet(
+        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+    ) -> Relation:
+        if not len(left):
+            return Relation({**left.columns, name: np.empty(0, np.uint32)} if keep else left.columns, 0)
+        if len(factors) > 1:
+            factors = sorted(factors, key=lambda f: self.fan_out(f[0], _others(f[1], name)))
+            lists = [self._list(left, version, terms, name) for version, terms in factors[:2]]
+            if all(found is not None for found in lists):
+                relation = self._met(left, name, lists, keep or len(factors) > 2)  # type: ignore[arg-type]
+                return self._joined(relation, name, factors[2:], keep) if len(factors) > 2 else relation
+        return self._shortest_first(left, name, factors, keep)
+
+    def _list(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> _List | None:
+        """The candidates of each row in one sorted array, if there is one or making it pays."""
+        bound = _others(terms, name)
+        (free,) = (i for i in range(len(terms)) if i not in bound)
+        order = (bound, (free,))
+        sources: list[Source] = [version.table] if len(version.table) else []
+        sources += [f for f in (*version.plus, *version.minus) if len(f)]
+        if len(sources) == 1 and not any(map(len, version.minus)):
+            runs = _runs(sources[0], order)
+        else:
+            runs = []
+        if len(runs) != 1 or len(runs[0][1]):
+            if 4 * len(left) < sum(map(len, sources)):
+                return None
+            facts = sum_facts(
+                [version.table.facts(), *version.plus, *(f.negated() for f in version.minus)],
+                self.pairs,
+                len(terms),
+            )
+            runs = _runs(facts, order)
+        keys, _, counts = runs[0]
+        lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
+        return keys, _NO_COUNTS if counts is None else counts, *self._ranges(keys, lefts, len(bound) == 1)
+
+    def _ranges(self, keys: Keys, lefts: Ids, single: bool) -> tuple[Rows, Rows]:
+        """Where the keys of each left id begin and end."""
+        if single and len(self.dictionary) < 2 * len(lefts):
+            starts = offsets(keys, len(self.dictionary))
+            return starts[lefts], starts[lefts + np.uint32(1)]
+        if (lefts[1:] >= lefts[:-1]).all():
+            return ranges(keys, lefts)
+        unique, inverse = np.unique(lefts, return_inverse=True)
+        low, high = ranges(keys, unique)
+        return low[inverse], high[inverse]
+
+    def _met(self, left: Relation, name: str, lists: Sequence[_List], keep: bool) -> Relation:
+        a, b = lists
+        if not keep:
+            found = np.empty(len(left), np.int64)
+            meet_sizes(*a, *b, found)
+            counts = found if left.counts is None else found * left.counts
+            return Relation(left.columns, len(left), counts).take(found != 0)
+        self.budget.check_rows(int(np.minimum(a[3] - a[2], b[3] - b[2]).sum()))
+        counted = bool(len(a[1]) or len(b[1]))
+        probe, values, weights = meet_lists(*a, *b, counted)
+        columns = {n: c[probe] for n, c in left.columns.items()}
+        columns[name] = values
+        product: Counts | None = weights if counted else None
+        if left.counts is not None:
+            product = left.counts[probe] if product is None else left.counts[probe] * product
+        return Relation(columns, len(probe), product)
+
+    def _joined(
+        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+    ) -> Relation:
+        for version, terms in factors:
+            left = self.join(left, version, terms)
+        return left if keep else left.keep([n for n in left.columns if n != name])
+
+    def _shortest_first(
+        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+    ) -> Relation:
+        """Each row by the factor with its shortest list, then the others."""
+        sizes = np.stack([self._sizes(left, version, terms, name) for version, terms in factors])
+        best = sizes.argmin(axis=0)
+        parts = []
+        for number in range(len(factors)):
+            chosen = left.take(best == number)
+            if len(chosen):
+                others = [f for i, f in enumerate(factors) if i != number]
+                parts.append(self._joined(chosen, name, [factors[number], *others], keep))
+        return stack(parts)
+
+    def _sizes(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> Rows:
+        bound = _others(terms, name)
+        (free,) = (i for i in range(len(terms)) if i not in bound)
+        total = np.zeros(len(left), np.int64)
+        for source in (version.table, *version.plus, *version.minus):
+            for keys, _, _ in _runs(source, (bound, (free,))):
+                lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
+                low, high = self._ranges(keys, lefts, len(bound) == 1)
+                total += high - low
+        return total
+
+    def collapse(self, relation: Relation) -> Relation:
+        variables = [Variable(n) for n in relation.columns]
+        return self.scan(self.project(relation, variables), variables)
+
     def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
         rank, keys = self._sorted_keys(left, terms)
         present = version.table.contains(keys).astype(np.int8)
@@ -246,6 +362,9 @@ class ColumnarEngine:
 
     def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation:
         return relation.keep(names)
+
+    def width(self, relation: Relation) -> int:
+        return len(relation.columns)
 
     def project(self, relation: Relation, terms: Sequence[Term]) -> Facts:
         columns = [self._column(relation, t) for t in terms]
@@ -276,6 +395,9 @@ class ColumnarEngine:
 
     def union(self, a: Facts, b: Facts) -> Facts:
         return union(a, b)
+
+    def rising(self, facts: Facts) -> Facts:
+        return facts if facts.counts is None else facts.take(facts.counts > 0)
 
     def opposite(self, facts: Facts) -> Facts:
         return facts.negated()
@@ -309,7 +431,27 @@ class ColumnarEngine:
             return float(size)
         if len(bound) == version.table.arity:
             return 1.0 / (1 + size)
-        return float(size / max(1, version.table.distinct(tuple(bound))))
+        largest = max((version.table, *version.plus), key=len)
+        return float(len(largest) / max(1, largest.distinct(tuple(bound))))
+
+    def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
+        values, counts = self._degrees(a, i)
+        others, factors = self._degrees(b, j)
+        at = np.minimum(np.searchsorted(others, values), max(0, len(others) - 1))
+        if not len(others):
+            return 0.0
+        return float((counts * np.where(others[at] == values, factors[at], 0.0)).sum())
+
+    def _degrees(self, version: Version, column: int) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """The values of a column with how often each occurs, in the largest part of a version."""
+        largest = max((version.table, *version.plus), key=len)
+        free = tuple(c for c in range(version.table.arity) if c != column)
+        runs = _runs(largest, ((column,), free))
+        if not runs:
+            return np.empty(0, np.uint64), np.empty(0, np.float64)
+        keys = max(runs, key=lambda run: len(run[0]))[0]
+        values, counts = count_keys(keys >> np.uint64(32))
+        return values, counts.astype(np.float64) if len(counts) else np.ones(len(values))
 
     def facts(self, table: Table) -> Facts:
         return table.facts()
@@ -400,6 +542,11 @@ class ColumnarEngine:
 
     def roll_back(self) -> None:
         self.journal.roll_back()
+
+
+def _others(terms: Sequence[Term], name: str) -> tuple[int, ...]:
+    """The columns of an atom other than the one of a variable."""
+    return tuple(i for i, t in enumerate(terms) if not (isinstance(t, Variable) and t.name == name))
 
 
 def _runs(source: Source, order: Order) -> list[tuple[Keys, Flags, Counts | None]]:

@@ -60,6 +60,7 @@ class Facts:
     keys: Keys
     counts: Counts | None = None
     _indexes: dict[Order, tuple[Keys, Counts | None]] = field(default_factory=dict, repr=False)
+    _distinct: dict[tuple[int, ...], int] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -75,6 +76,14 @@ class Facts:
             keys = keys_of(self.pairs, self.columns(), order, len(self))
             self._indexes[order] = sort_keys(keys, self.counts)
         return self._indexes[order]
+
+    def distinct(self, bound: tuple[int, ...]) -> int:
+        """How many values the bound columns have together."""
+        if bound not in self._distinct:
+            free = tuple(i for i in range(self.arity) if i not in bound)
+            lefts = self.index((bound, free))[0] >> _HALF
+            self._distinct[bound] = int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
+        return self._distinct[bound]
 
     def weights(self) -> Counts:
         return np.ones(len(self), np.int64) if self.counts is None else self.counts

@@ -110,6 +110,84 @@ def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
     return probe, right
 
 
+_LIST = "u8[::1], i8[::1], i8[::1], i8[::1]"
+
+
+@njit(f"void({_LIST}, {_LIST}, i8[::1])", **_options)
+def meet_sizes(
+    a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows, found: Rows
+) -> None:  # fmt: skip
+    """For each pair of ranges, over how many lower halves they meet, each weighted by the product of its counts.
+
+    No counts stand for ones; the sums are written to `found`.
+    """
+    low = np.uint64(0xFFFFFFFF)
+    for i in range(a_low.shape[0]):
+        total = 0
+        if a_high[i] - a_low[i] > b_high[i] - b_low[i]:
+            p, p_high, keys, weights = b_low[i], b_high[i], b, y
+            q, q_high, others, factors = a_low[i], a_high[i], a, x
+        else:
+            p, p_high, keys, weights = a_low[i], a_high[i], a, x
+            q, q_high, others, factors = b_low[i], b_high[i], b, y
+        if p < p_high and q < q_high:
+            left = others[q] & ~low
+            # Lists of about the same length are merged, a much shorter one gallops through the longer.
+            apart = (q_high - q) // (p_high - p)
+            while p < p_high and q < q_high:
+                key = left | (keys[p] & low)
+                if apart > 8:
+                    q = _lower_bound(others, q, key, apart)
+                else:
+                    while q < q_high and others[q] < key:
+                        q += 1
+                if q < q_high and others[q] == key:
+                    weight = weights[p] if weights.shape[0] else 1
+                    total += weight * (factors[q] if factors.shape[0] else 1)
+                p += 1
+        found[i] = total
+
+
+@njit(f"Tuple((i8[::1], u4[::1], i8[::1]))({_LIST}, {_LIST}, b1)", **_options)
+def meet_lists(
+    a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows, counted: bool
+) -> tuple[Rows, Ids, Rows]:  # fmt: skip
+    """For each pair of ranges the lower halves that are in both: number of the pair, lower half, product of counts."""
+    low = np.uint64(0xFFFFFFFF)
+    room = 16
+    for i in range(a_low.shape[0]):
+        room += min(a_high[i] - a_low[i], b_high[i] - b_low[i])
+    probe, right = np.empty(room, np.int64), np.empty(room, np.uint32)
+    counts = np.empty(room if counted else 0, np.int64)
+    at = 0
+    for i in range(a_low.shape[0]):
+        if a_high[i] - a_low[i] > b_high[i] - b_low[i]:
+            p, p_high, keys, weights = b_low[i], b_high[i], b, y
+            q, q_high, others, factors = a_low[i], a_high[i], a, x
+        else:
+            p, p_high, keys, weights = a_low[i], a_high[i], a, x
+            q, q_high, others, factors = b_low[i], b_high[i], b, y
+        if p < p_high and q < q_high:
+            left = others[q] & ~low
+            apart = (q_high - q) // (p_high - p)
+            while p < p_high and q < q_high:
+                key = left | (keys[p] & low)
+                if apart > 8:
+                    q = _lower_bound(others, q, key, apart)
+                else:
+                    while q < q_high and others[q] < key:
+                        q += 1
+                if q < q_high and others[q] == key:
+                    probe[at] = i
+                    right[at] = key & low
+                    if counted:
+                        weight = weights[p] if weights.shape[0] else 1
+                        counts[at] = weight * (factors[q] if factors.shape[0] else 1)
+                    at += 1
+                p += 1
+    return probe[:at].copy(), right[:at].copy(), counts[: at if counted else 0].copy()
+
+
 @njit("i8[::1](u8[::1], u8[::1])", **_options)
 def merge_order(a: Keys, b: Keys) -> Rows:
     """The order in which the concatenation of two sorted arrays is sorted."""

@@ -1,0 +1,269 @@
+"""For each rule the method that evaluates it, and the decomposition if that is a hypertree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hdlog.plan.cost import Estimator, PaperCosts, Statistics
+from hdlog.plan.decompose import BudgetExceeded, decompose, hypertree_width
+from hdlog.plan.decomposition import Decomposition
+from hdlog.plan.decomposition import Node as HypertreeNode
+from hdlog.plan.hypergraph import of_body
+from hdlog.plan.parts import Part, item_variables, make_part
+from hdlog.plan.tuning import Method, Tuning
+from hdlog.plan.views import TooManyViews, ViewNode, ViewPlanner
+from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negation, Predicate, Rule
+
+_SIMPLE_GAIN = 4.0
+"""An acyclic rule is evaluated over a tree only if that looks so many times cheaper."""
+_WIDER = 1
+"""How far above the hypertree width a cheaper decomposition is looked for."""
+
+
+@dataclass(frozen=True)
+class TreeNode:
+    """A node of a rule's tree: the atom by which it is matched (its part's, or one of the rule's), and the items in it."""
+
+    bag: tuple[str, ...]
+    atom: Atom
+    items: tuple[BodyItem, ...]
+    children: tuple[TreeNode, ...]
+    estimate: float
+    part: Predicate | None
+    """None where nothing is kept: the root of a view tree, or a node that is one atom"""
+
+    def nodes(self) -> Iterator[TreeNode]:
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+
+@dataclass(frozen=True)
+class Root:
+    """The tree for some heads of a rule; in a view tree also the rule that its root evaluates."""
+
+    heads: tuple[int, ...]
+    tree: TreeNode
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    rule: Rule
+    method: Literal["standard", "hd"]
+    why: str
+    width: int | None = None
+    roots: tuple[Root, ...] = ()
+    parts: tuple[Part, ...] = ()
+    """what the trees keep, children first"""
+    decomposition: Decomposition | None = None
+    last: tuple[BodyItem, ...] = ()
+    """of a hypertree: filters, binds and negations that no single node can decide"""
+    costs: tuple[float, float] | None = None
+    """estimates for the standard method and for the tree"""
+
+    def because(self, why: str) -> RulePlan:
+        return replace(self, why=why)
+
+    @property
+    def covers_are_views(self) -> bool:
+        return any(root.rule is not None for root in self.roots)
+
+
+def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning) -> RulePlan:
+    method: Method = rule.method or tuning.method
+    asked = f"the rule is marked {method}" if rule.method else f"the method is {method}"
+    atoms = rule.atoms()
+    if any(isinstance(item, Aggregate) for item in rule.body):
+        return RulePlan(rule, "standard", "an aggregate")
+    if len(atoms) < 2:
+        return RulePlan(rule, "standard", "one atom to match" if atoms else "no atom to match", len(atoms))
+    hypergraph = of_body(atoms)
+    try:
+        width = hypertree_width(hypergraph)
+    except BudgetExceeded as reason:
+        return RulePlan(rule, "standard", str(reason))
+    if method == "standard":
+        return RulePlan(rule, "standard", asked, width)
+    if method == "combined" and width == 1 and len(atoms) == 2:
+        return RulePlan(rule, "standard", "acyclic", width)
+    planner = _RulePlanner(rule, statistics, tuning, width or 1)
+    try:
+        plan = planner.with_views() if tuning.views else planner.with_nodes()
+    except (BudgetExceeded, TooManyViews) as reason:
+        return RulePlan(rule, "standard", str(reason) or "too many variables for a view tree", width)
+    if plan is None:
+        return RulePlan(rule, "standard", "no decomposition covers its negations and built-ins", width)
+    return planner.decided(plan, method, asked)
+
+
+class _RulePlanner:
+    def __init__(self, rule: Rule, statistics: Statistics, tuning: Tuning, width: int) -> None:
+        self.rule = rule
+        self.tuning = tuning
+        self.width = width
+        self.estimator = Estimator(statistics)
+        self.atoms = rule.atoms()
+        self.parts: dict[str, Part] = {}
+        self.salt = "" if tuning.sharing else repr(rule)
+        given = frozenset(v.name for atom in self.atoms for v in atom.variables())
+        self.inner, self.last = self._divided(given)
+        """other items that one node can decide, and those that wait for the whole match"""
+        needed = frozenset().union(*map(item_variables, self.last)) & given
+        self.outputs = [frozenset(v.name for v in h.variables()) & given | needed for h in rule.heads]
+        self.together = bool(self.last) or not tuning.root_per_head
+
+    def _divided(self, given: frozenset[str]) -> tuple[list[BodyItem], tuple[BodyItem, ...]]:
+        inner: list[BodyItem] = []
+        last: list[BodyItem] = []
+        edges = [item_variables(atom) for atom in self.atoms]
+        for item in self.rule.body:
+            match item:
+                case Negation():
+                    (inner if item_variables(item) <= given else last).append(item)
+                case Filter():
+                    (inner if any(item_variables(item) <= e for e in edges) else last).append(item)
+                case Bind():
+                    last.append(item)
+        return inner, tuple(last)
+
+    def decided(self, plan: RulePlan, method: Method, asked: str) -> RulePlan:
+        """The plan, or the standard method where that is as good."""
+        assert plan.costs is not None
+        standard, tree = plan.costs
+        if method == "hd":
+            return plan.because(asked)
+        if self.width > 1 and tree < standard:
+            return plan.because(f"cyclic (width {self.width}), and cheaper than a join plan")
+        if self.width == 1 and tree * _SIMPLE_GAIN < standard:
+            return plan.because("acyclic, but counting over a tree is much cheaper than a join plan")
+        why = "acyclic" if self.width == 1 else f"cyclic (width {self.width}), but a join plan is as cheap"
+        return RulePlan(self.rule, "standard", why, self.width, costs=plan.costs)
+
+    def _standard_cost(self) -> float:
+        shortest, average = self.estimator.evaluation(
+            [self.estimator.factor(a) for a in self.atoms], meets=False
+        )
+        return (shortest + average) / 2
+
+    # View trees.
+
+    def with_views(self) -> RulePlan | None:
+        groups = self._head_groups()
+        roots, cost = [], 0.0
+        for heads, output in groups:
+            planner = ViewPlanner(
+                [*self.atoms, *self.inner], output, self.estimator, self.tuning.worst_case_optimal
+            )
+            tree = planner.best()
+            if tree is None:
+                return None
+            cost += tree.cost
+            children = [self._view(child) for child in tree.children]
+            body = (*tree.items, *(child.atom for child in children), *self.last)
+            rule = Rule(tuple(self.rule.heads[h] for h in heads), body, self.rule.span)
+            top = TreeNode(
+                tuple(sorted(tree.bag)), rule.heads[0], tree.items, tuple(children), tree.view.rows, None
+            )
+            roots.append(Root(heads, top, rule))
+        return RulePlan(
+            self.rule,
+            "hd",
+            "",
+            self.width,
+            _joined(roots),
+            tuple(self.parts.values()),
+            costs=(self._standard_cost(), cost),
+        )
+
+    def _head_groups(self) -> list[tuple[tuple[int, ...], frozenset[str]]]:
+        """Heads that one tree serves, with the variables it has to give."""
+        if self.together:
+            return [(tuple(range(len(self.outputs))), frozenset().union(*self.outputs))]
+        groups: dict[frozenset[str], list[int]] = {}
+        for number, output in enumerate(self.outputs):
+            groups.setdefault(output, []).append(number)
+        return [(tuple(heads), output) for output, heads in groups.items()]
+
+    def _view(self, node: ViewNode) -> TreeNode:
+        children = tuple(self._view(child) for child in node.children)
+        items = (*node.items, *(child.atom for child in children))
+        part, atom = make_part(items, node.columns, self.parts, True, node.view.rows, self.salt)
+        self.parts.setdefault(part.predicate.name, part)
+        bag = tuple(sorted(node.bag))
+        return TreeNode(bag, atom, node.items, children, node.view.rows, part.predicate)
+
+    # Hypertrees, as in the paper.
+
+    def with_nodes(self) -> RulePlan | None:
+        if any(isinstance(item, Negation) for item in self.last):
+            return None
+        guards = [item_variables(item) for item in self.inner if isinstance(item, Negation)]
+        hypergraph = of_body(self.atoms)
+        costs = PaperCosts(self.estimator, [self.estimator.factor(a) for a in self.atoms])
+        best: tuple[float, Decomposition] | None = None
+        for width in range(self.width, self.width + _WIDER + 1):
+            found = decompose(hypergraph, costs, width, guards)
+            if found is not None:
+                cost = _total(found, costs)
+                if best is None or cost < best[0]:
+                    best = (cost, found)
+        if best is None:
+            return None
+        cost, decomposition = best
+        waiting = list(self.inner)
+        tree = self._node(decomposition.root, waiting, costs)
+        assert not waiting, "each filter and negation fits in a bag"
+        heads = tuple(range(len(self.rule.heads)))
+        return RulePlan(
+            self.rule,
+            "hd",
+            "",
+            self.width,
+            (Root(heads, tree),),
+            tuple(self.parts.values()),
+            decomposition,
+            self.last,
+            (self._standard_cost(), cost),
+        )
+
+    def _node(self, node: HypertreeNode, waiting: list[BodyItem], costs: PaperCosts) -> TreeNode:
+        children = tuple(self._node(child, waiting, costs) for child in node.children)
+        mine = [item for item in waiting if item_variables(item) <= node.bag]
+        for item in mine:
+            waiting.remove(item)
+        cover = [self.atoms[i] for i in node.cover]
+        bag, size = tuple(sorted(node.bag)), costs.size(node.bag, node.cover)
+        if self.tuning.virtual and len(cover) == 1 and not mine and item_variables(cover[0]) == node.bag:
+            return TreeNode(bag, cover[0], tuple(cover), children, size, None)
+        items = (*cover, *mine)
+        part, atom = make_part(items, node.bag, self.parts, False, size, self.salt)
+        self.parts.setdefault(part.predicate.name, part)
+        return TreeNode(bag, atom, items, children, size, part.predicate)
+
+
+def _joined(roots: Sequence[Root]) -> tuple[Root, ...]:
+    """Heads whose roots have the same body as one."""
+    found: dict[frozenset[BodyItem], Root] = {}
+    for root in roots:
+        assert root.rule is not None
+        key = frozenset(root.rule.body)
+        if key in found:
+            before = found[key]
+            assert before.rule is not None
+            rule = Rule(before.rule.heads + root.rule.heads, before.rule.body, before.rule.span)
+            found[key] = Root(before.heads + root.heads, before.tree, rule)
+        else:
+            found[key] = root
+    return tuple(found.values())
+
+
+def _total(decomposition: Decomposition, costs: PaperCosts) -> float:
+    total = 0.0
+    for node in decomposition.nodes():
+        total += costs.node(node.bag, node.cover)
+        for child in node.children:
+            total += costs.edge(node.bag, node.cover, child.bag, child.cover)
+    return total

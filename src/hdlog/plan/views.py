@@ -1,0 +1,154 @@
+"""View trees: decompositions whose nodes are covered by atoms and by what their children send them.
+
+A node stands for a connected set C of variables. Its bag is the separator S, the other variables of the items that touch C,
+with some K of C; what is left of C falls apart into the sets of its children. A child sends its view: the join of
+its items and of its own children's views, projected to its separator and the output variables below it, with a count
+for each row. So a node is covered by atoms and by views of any size, not by a few atoms (F-IVM of Nikolic and Olteanu; the
+width is that of a tree decomposition). The tree of least estimated cost is found by dynamic programming over the sets C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from hdlog.plan.cost import Estimator, Factor
+from hdlog.plan.parts import item_variables
+from hdlog.program.model import Atom, BodyItem, Negation
+
+_KEPT = 2.0
+"""What keeping a row of a view costs, where looking at one costs 1."""
+BUDGET = 4000
+_WIDE = 9
+
+
+class TooManyViews(Exception):
+    """The search would take too long; the rule is evaluated in another way."""
+
+
+@dataclass(frozen=True, eq=False)
+class ViewNode:
+    """A node of a view tree; its view has the `columns`."""
+
+    bag: frozenset[str]
+    columns: frozenset[str]
+    items: tuple[BodyItem, ...]
+    children: tuple[ViewNode, ...]
+    cost: float
+    """of its whole subtree"""
+    view: Factor
+
+    def nodes(self) -> Iterator[ViewNode]:
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+
+class ViewPlanner:
+    """The best view tree for a set of output variables."""
+
+    def __init__(
+        self, items: Sequence[BodyItem], output: frozenset[str], estimator: Estimator, meets: bool = True
+    ) -> None:
+        self.output = output
+        self.estimator = estimator
+        self.meets = meets
+        self.items = [(item, item_variables(item)) for item in items]
+        self.factors = {
+            number: estimator.factor(item) for number, item in enumerate(items) if isinstance(item, Atom)
+        }
+        self._known: dict[frozenset[str], ViewNode | None] = {}
+        self._seen = 0
+
+    def best(self) -> ViewNode | None:
+        """The tree over all variables."""
+        everything = frozenset().union(*(names for _, names in self.items))
+        ground = [n for n, (_, names) in enumerate(self.items) if not names]
+        return self._best(everything, frozenset(), ground)
+
+    def _tree(self, variables: frozenset[str]) -> ViewNode | None:
+        if variables not in self._known:
+            touching = [names for _, names in self.items if names & variables]
+            separator = frozenset().union(*touching) - variables
+            self._known[variables] = self._best(variables, separator, [])
+        return self._known[variables]
+
+    def _best(
+        self, variables: frozenset[str], separator: frozenset[str], ground: Sequence[int]
+    ) -> ViewNode | None:
+        touching = [n for n, (_, names) in enumerate(self.items) if names & variables]
+        best: ViewNode | None = None
+        for kept in _subsets(sorted(variables), _WIDE):
+            node = self._node(variables, separator, kept, touching, ground, best.cost if best else inf)
+            if node is not None and (best is None or node.cost < best.cost):
+                best = node
+        return best
+
+    def _node(
+        self,
+        variables: frozenset[str],
+        separator: frozenset[str],
+        kept: frozenset[str],
+        touching: Sequence[int],
+        ground: Sequence[int],
+        limit: float,
+    ) -> ViewNode | None:
+        """The node that keeps `kept` of the variables in its bag, if it is cheaper than the limit."""
+        bag = separator | kept
+        columns = separator | (variables & self.output)
+        children = []
+        cost = 0.0
+        for below in self._fallen_apart(variables - kept, touching):
+            child = self._tree(below)
+            if child is None or self._is_virtual(child):
+                return None
+            children.append(child)
+            cost += child.cost + _KEPT * child.view.rows
+            if cost >= limit:
+                return None
+        self._seen += 1
+        if self._seen > BUDGET:
+            raise TooManyViews
+        here = [*ground, *(n for n in touching if self.items[n][1] <= bag)]
+        factors = [self.factors[n] for n in here if n in self.factors] + [c.view for c in children]
+        given = frozenset().union(*(f.variables for f in factors))
+        needed = columns | frozenset().union(*(self.items[n][1] for n in here))
+        if not needed <= given:
+            return None
+        shortest, average = self.estimator.evaluation(factors, self.meets)
+        cost += (shortest + average) / 2
+        if cost >= limit:
+            return None
+        view = self.estimator.projected(factors, columns)
+        return ViewNode(bag, columns, tuple(self.items[n][0] for n in here), tuple(children), cost, view)
+
+    def _fallen_apart(self, variables: frozenset[str], touching: Iterable[int]) -> list[frozenset[str]]:
+        """The connected parts of some variables."""
+        parts: list[frozenset[str]] = [frozenset((v,)) for v in sorted(variables)]
+        for number in touching:
+            names = self.items[number][1] & variables
+            if len(names) > 1:
+                joined = [p for p in parts if p & names]
+                parts = [p for p in parts if not p & names] + [frozenset().union(*joined)]
+        return parts
+
+    def _is_virtual(self, node: ViewNode) -> bool:
+        """A single atom without projection: the parent had better use the atom."""
+        if node.children or len(node.items) != 1 or isinstance(node.items[0], Negation):
+            return False
+        return item_variables(node.items[0]) <= node.columns
+
+
+def _subsets(names: Sequence[str], wide: int) -> Iterator[frozenset[str]]:
+    """All non-empty subsets, the largest first; of many names only small ones."""
+    if len(names) <= wide:
+        for bits in range((1 << len(names)) - 1, 0, -1):
+            yield frozenset(n for i, n in enumerate(names) if bits >> i & 1)
+        return
+    for i, a in enumerate(names):
+        yield frozenset((a,))
+        for j, b in enumerate(names[:i]):
+            yield frozenset((a, b))
+            for c in names[:j]:
+                yield frozenset((a, b, c))
