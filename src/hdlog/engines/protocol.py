@@ -46,13 +46,17 @@ class Engine(Protocol):
         """Rows of `left` whose atom, all variables bound, is not a fact."""
 
     def meet(
-        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+        self,
+        left: Relation,
+        name: str,
+        factors: Sequence[tuple[Version, Sequence[Term]]],
+        needed: Sequence[str],
     ) -> Relation:
         """Rows of `left` with each value of the variable `name` that all factors allow; multiplicities multiply.
 
         All other variables of the factors are bound in `left`: a step of a worst-case optimal join, in which each row
-        looks at its shortest list of candidates. Unless `keep`, the values are only counted: one row for each row of
-        `left` that has any, its multiplicity the sum.
+        looks at its shortest list of candidates. Only the `needed` columns are kept; rows may be added up over the others,
+        and values that are not needed are only counted.
         """
 
     def collapse(self, relation: Relation) -> Relation:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hdlog.engines.protocol import Engine, FactSet, Relation, Version
 from hdlog.maintenance.module import Changes, is_void
+from hdlog.plan.cost import Factor, cost_from
 from hdlog.plan.order import next_atom, ready
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Atom, Bind, Call, Filter, Negation, Predicate, Rule, expression_variables
+from hdlog.program.terms import Variable
 
 _MANY = 1000
 
@@ -48,13 +50,49 @@ class StandardModule:
                 is_void(self.engine, versions[j]) for j, (_, p) in enumerate(self.literals) if p and j != i
             ):
                 continue
-            start = self.engine.scan(delta, atom.terms)
-            parts.append(self._heads(self._match(start, versions, done=i)))
+            if self.meets and self.engine.count(delta) > _MANY:
+                versions[i] = Version(self.engine.table(len(atom.terms)), (delta,))
+                start = self._best_start(versions, i)
+                relation = self._from(start, versions)
+            else:
+                relation = self._match(self.engine.scan(delta, atom.terms), versions, done=i)
+            parts.append(self._heads(relation))
         return self._sum(parts)
 
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
         found = [versions[key] for key in self.reads]
+        if self.meets:
+            return self._heads(self._from(self._best_start(found, 0), found))
         return self._heads(self._match(self.engine.unit(), found, done=-1))
+
+    def _from(self, start: int, versions: list[Version]) -> Relation:
+        atom, positive = self.literals[start]
+        if not positive:
+            return self._match(self.engine.unit(), versions, done=-1)
+        return self._match(
+            self.engine.join(self.engine.unit(), versions[start], atom.terms), versions, done=start
+        )
+
+    def _best_start(self, versions: list[Version], preferred: int) -> int:
+        """The literal to begin with that leads to the least work, by what is known of the versions now."""
+        if not self.literals[preferred][1]:
+            return preferred
+        numbers = [i for i, (_, positive) in enumerate(self.literals) if positive]
+        factors = [self._factor(self.literals[i][0], versions[i]) for i in numbers]
+        needed = frozenset(self._needed([], self.builtins))
+        work = {i: cost_from(n, factors, needed, meets=True) for n, i in enumerate(numbers)}
+        best = min(numbers, key=lambda i: work[i])
+        return best if work[best] < work[preferred] / 2 else preferred
+
+    def _factor(self, atom: Atom, version: Version) -> Factor:
+        columns = {t.name: i for i, t in enumerate(atom.terms) if isinstance(t, Variable)}
+        constants = [i for i, t in enumerate(atom.terms) if not isinstance(t, Variable)]
+        rows = self.engine.fan_out(version, constants)
+        distinct = {
+            name: rows / max(self.engine.fan_out(version, sorted([*constants, i])), 1e-9)
+            for name, i in columns.items()
+        }
+        return Factor(rows, {n: max(1.0, min(rows, d)) for n, d in distinct.items()})
 
     def _match(self, relation: Relation, versions: list[Version], done: int) -> Relation:
         """The matches of the body that extend `relation`, a match of literal number `done`."""
@@ -82,9 +120,9 @@ class StandardModule:
                 name, factors = self._meeting(choice, positive, bound)
                 if factors:
                     waiting = [i for i in waiting if i not in factors] + [choice]
-                    keep = name in self._needed([i for i in waiting if i != choice], builtins)
+                    needed = self._needed([i for i in waiting if i != choice], builtins)
                     relation = engine.meet(
-                        relation, name, [(versions[i], atoms[i].terms) for i in factors], keep
+                        relation, name, [(versions[i], atoms[i].terms) for i in factors], needed
                     )
                 else:
                     relation = engine.join(relation, versions[choice], atoms[choice].terms)
@@ -99,7 +137,7 @@ class StandardModule:
         return relation
 
     def _meeting(self, choice: int, positive: Sequence[int], bound: set[str]) -> tuple[str, list[int]]:
-        """The one free variable of an atom, and the atoms with just that variable free, if there are several."""
+        """The one free variable of an atom, and the atoms with just that variable free."""
         free = [v.name for v in self.literals[choice][0].variables() if v.name not in bound]
         if not self.meets or len(free) != 1:
             return "", []
@@ -108,7 +146,7 @@ class StandardModule:
             for i in positive
             if [v.name for v in self.literals[i][0].variables() if v.name not in bound] == free
         ]
-        return free[0], factors if len(factors) > 1 else []
+        return free[0], factors
 
     def _narrowed(self, relation: Relation, needed: list[str], before: int | None) -> Relation:
         """Without columns that nothing asks for; rows that became many and then equal are added up."""

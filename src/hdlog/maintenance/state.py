@@ -86,6 +86,8 @@ class State:
     net: dict[Predicate, NetChange] = field(default_factory=dict)
     """the changes of this update, for the predicates of finished components"""
     views: dict[Predicate, Counts] = field(default_factory=dict)
+    derived: dict[tuple[Module, str], Mapping[int, FactSet]] = field(default_factory=dict)
+    """of this update, for rules with several heads"""
     spent: dict[Rule, float] = field(default_factory=lambda: defaultdict(float))
     """seconds, by rule and by the rule of a node"""
 
@@ -115,8 +117,23 @@ class State:
         if not modules:
             return {}
         size = sum(self.engine.count(change.delta) for change in changes.values())
-        results = self.engine.each(lambda m: self._guarded(m, lambda m: m.derive(changes)), modules, size)
+        results = self.engine.each(
+            lambda m: self._once(m, "changes", step, lambda m: m.derive(changes)), modules, size
+        )
         return self._gathered(modules, results, step)
+
+    def _once(
+        self, module: Module, what: str, step: Step, derive: Callable[[Module], Mapping[int, FactSet]]
+    ) -> Mapping[int, FactSet]:
+        """A rule with heads in several components is evaluated for all of them when the first is reached.
+
+        That is right where it reads nothing of the component: what it reads is finished, for the others too.
+        """
+        if len(module.rule.heads) == 1 or step.is_recursive(module):
+            return self._guarded(module, derive)
+        if (module, what) not in self.derived:
+            self.derived[(module, what)] = self._guarded(module, derive)
+        return self.derived[(module, what)]
 
     def all_derivations(
         self, modules: Sequence[Module], moment: Callable[[Predicate, bool], Version], step: Step
@@ -127,7 +144,7 @@ class State:
             keys = module.sources if moment == self.old else module.reads
             return module.derive_all({key: moment(*key) for key in keys})
 
-        return self._gathered(modules, [self._guarded(m, derive) for m in modules], step)
+        return self._gathered(modules, [self._once(m, moment.__name__, step, derive) for m in modules], step)
 
     def difference(self, step: Step, recursive: bool) -> dict[Predicate, FactSet]:
         """The signed difference of the bodies of a step's rules, old to new."""

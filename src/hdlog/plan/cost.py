@@ -7,13 +7,16 @@ be known exactly; on skewed data they are far above the estimate, and correct it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import Protocol
 
 from hdlog.program.model import Atom
+
+_MET = 0.03
+"""What looking at a candidate of a worst-case optimal step costs, where making a row costs 1."""
 
 
 class Statistics(Protocol):
@@ -33,6 +36,8 @@ class Factor:
 
     rows: float
     distinct: Mapping[str, float]
+    skew: Mapping[str, float] = field(default_factory=dict)
+    """for each variable, by how much the join of the factor with itself on it is larger than the estimate"""
     atom: Atom | None = None
 
     @cached_property
@@ -48,26 +53,31 @@ class Factor:
         return rows
 
 
-def atom_factor(atom: Atom, statistics: Statistics) -> Factor:
-    rows = statistics.rows(atom)
-    names = dict.fromkeys(v.name for v in atom.variables())
-    return Factor(rows, {n: min(rows, statistics.distinct(atom, n)) for n in names}, atom)
-
-
 @dataclass
 class Estimator:
     """Estimates over the factors of one rule; remembers how skewed each pair of atoms is."""
 
-    statistics: Statistics
+    statistics: Statistics | None
     _skew: dict[tuple[Atom, Atom, str], float] = field(default_factory=dict)
 
     def factor(self, atom: Atom) -> Factor:
-        return atom_factor(atom, self.statistics)
+        assert self.statistics is not None
+        rows = self.statistics.rows(atom)
+        names = dict.fromkeys(v.name for v in atom.variables())
+        distinct = {n: min(rows, self.statistics.distinct(atom, n)) for n in names}
+        plain = Factor(rows, distinct, {}, atom)
+        return Factor(rows, distinct, {n: self._known_skew(plain, plain, n) for n in names}, atom)
 
     def skew(self, a: Factor, b: Factor, variable: str) -> float:
-        """By how much a join of two atoms is larger than the estimate."""
+        """By how much a join of two factors is larger than the estimate; hubs of the one are taken for hubs of the other."""
         if a.atom is None or b.atom is None:
-            return 1.0
+            return sqrt(a.skew.get(variable, 1.0) * b.skew.get(variable, 1.0))
+        return self._known_skew(a, b, variable)
+
+    def _known_skew(self, a: Factor, b: Factor, variable: str) -> float:
+        assert self.statistics is not None
+        assert a.atom is not None
+        assert b.atom is not None
         key = (a.atom, b.atom, variable)
         if key not in self._skew:
             exact = self.statistics.meeting(a.atom, b.atom, variable)
@@ -92,7 +102,7 @@ class Estimator:
                 )
         return rows
 
-    def projected(self, factors: Sequence[Factor], columns: Iterable[str]) -> Factor:
+    def projected(self, factors: Sequence[Factor], columns: frozenset[str]) -> Factor:
         """The join of factors, projected to some columns, as a factor."""
         rows = self.join_rows(factors)
         distinct = {c: min([f.distinct[c] for f in factors if c in f.distinct] or [inf]) for c in columns}
@@ -100,14 +110,18 @@ class Estimator:
         for values in distinct.values():
             limit *= max(values, 1.0)
         rows = min(rows, limit)
-        return Factor(rows, {c: min(values, rows) for c, values in distinct.items()})
+        skew = {c: max([f.skew[c] for f in factors if c in f.skew] or [1.0]) for c in columns}
+        return Factor(rows, {c: min(values, rows) for c, values in distinct.items()}, skew)
 
-    def evaluation(self, factors: Sequence[Factor], meets: bool) -> tuple[float, float]:
-        """Rows looked at in joining factors, greedily: from the best start, and from each on average."""
-        costs = [self._from(number, factors, meets) for number in range(len(factors))]
+    def evaluation(
+        self, factors: Sequence[Factor], columns: frozenset[str], meets: bool
+    ) -> tuple[float, float]:
+        """Rows made in joining factors, greedily, for some columns: from the best start, and from each on average."""
+        costs = [self.cost_from(number, factors, columns, meets) for number in range(len(factors))]
         return (min(costs), sum(costs) / len(costs)) if costs else (0.0, 0.0)
 
-    def _from(self, start: int, factors: Sequence[Factor], meets: bool) -> float:
+    def cost_from(self, start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
+        """Rows made in joining factors from one of them on."""
         chosen = [factors[start]]
         waiting = [f for i, f in enumerate(factors) if i != start]
         bound = set(factors[start].variables)
@@ -118,15 +132,30 @@ class Estimator:
             together = [best]
             if meets and len(free) == 1:
                 together = [f for f in waiting if f.variables - bound == free]
-            looked_at = rows * best.fan_out(bound)
-            if len(together) == 1:
-                looked_at *= self._correction(best, chosen, bound)
+            looked_at = rows * min(f.fan_out(bound) * self._correction(f, chosen, bound) for f in together)
             chosen += together
             waiting = [f for f in waiting if f not in together]
             bound |= free
-            rows = min(self.join_rows(chosen), looked_at)
-            total += max(looked_at, rows)
+            needed = columns.union(*(f.variables for f in waiting))
+            if len(together) > 1 and not free <= needed:
+                total += _MET * looked_at
+                continue
+            if len(together) > 1:
+                total += _MET * looked_at
+                rows = min(looked_at, self.join_rows(chosen))
+            else:
+                rows = looked_at
+            total += rows
+            if meets and not bound <= needed:
+                rows = min(rows, self._combinations(chosen, bound & needed))
         return total
+
+    def _combinations(self, factors: Sequence[Factor], variables: set[str]) -> float:
+        """The most rows there can be over some variables."""
+        found = 1.0
+        for variable in variables:
+            found *= max(1.0, min(f.distinct[variable] for f in factors if variable in f.distinct))
+        return found
 
     def _correction(self, factor: Factor, chosen: Sequence[Factor], bound: set[str]) -> float:
         shared = factor.variables & bound
@@ -134,6 +163,11 @@ class Estimator:
             return 1.0
         (variable,) = shared
         return max([self.skew(c, factor, variable) for c in chosen if variable in c.distinct] or [1.0])
+
+
+def cost_from(start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
+    """Rows made in joining factors of which nothing more is known, from one of them on."""
+    return Estimator(None).cost_from(start, factors, columns, meets)
 
 
 @dataclass(frozen=True, eq=False)

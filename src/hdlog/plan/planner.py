@@ -13,7 +13,7 @@ from hdlog.plan.decomposition import Node as HypertreeNode
 from hdlog.plan.hypergraph import of_body
 from hdlog.plan.parts import Part, item_variables, make_part
 from hdlog.plan.tuning import Method, Tuning
-from hdlog.plan.views import TooManyViews, ViewNode, ViewPlanner
+from hdlog.plan.views import UPDATES, TooManyViews, ViewNode, ViewPlanner
 from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negation, Predicate, Rule
 
 _SIMPLE_GAIN = 4.0
@@ -143,10 +143,10 @@ class _RulePlanner:
         return RulePlan(self.rule, "standard", why, self.width, costs=plan.costs)
 
     def _standard_cost(self) -> float:
-        shortest, average = self.estimator.evaluation(
-            [self.estimator.factor(a) for a in self.atoms], meets=False
-        )
-        return (shortest + average) / 2
+        factors = [self.estimator.factor(a) for a in self.atoms]
+        output = frozenset().union(*self.outputs)
+        shortest, average = self.estimator.evaluation(factors, output, meets=False)
+        return shortest + UPDATES * average
 
     # View trees.
 

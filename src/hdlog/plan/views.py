@@ -18,7 +18,9 @@ from hdlog.plan.parts import item_variables
 from hdlog.program.model import Atom, BodyItem, Negation
 
 _KEPT = 2.0
-"""What keeping a row of a view costs, where looking at one costs 1."""
+"""What keeping a row of a view costs, where making one costs 1; wide rows cost more."""
+UPDATES = 0.1
+"""What the rows count that joins make which start elsewhere, as updates do, against those of the best start."""
 BUDGET = 4000
 _WIDE = 9
 
@@ -104,7 +106,7 @@ class ViewPlanner:
             if child is None or self._is_virtual(child):
                 return None
             children.append(child)
-            cost += child.cost + _KEPT * child.view.rows
+            cost += child.cost + _KEPT * max(1, len(child.columns) - 1) * child.view.rows
             if cost >= limit:
                 return None
         self._seen += 1
@@ -116,8 +118,8 @@ class ViewPlanner:
         needed = columns | frozenset().union(*(self.items[n][1] for n in here))
         if not needed <= given:
             return None
-        shortest, average = self.estimator.evaluation(factors, self.meets)
-        cost += (shortest + average) / 2
+        shortest, average = self.estimator.evaluation(factors, columns, self.meets)
+        cost += shortest + UPDATES * average
         if cost >= limit:
             return None
         view = self.estimator.projected(factors, columns)

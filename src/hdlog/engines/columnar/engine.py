@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from hdlog.engines.columnar.kernels import (
     count_keys,
     expand,
     locate,
+    meet_groups,
     meet_lists,
     meet_sizes,
     offsets,
@@ -47,12 +48,14 @@ from hdlog.program.model import AggregateCall, Expression
 from hdlog.program.terms import Constant, Term, Variable
 
 Source = Table | Facts
-_List = tuple[Keys, Rows, Rows, Rows]
-"""Sorted keys, their counts, and per row where its keys begin and end."""
+_List = tuple[Any, Any, Rows, Rows]
+"""Sorted keys or their lower halves, their counts, and per row where its keys begin and end."""
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
+_LOW = np.uint64(0xFFFFFFFF)
 _WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
+_WORTH_HALVES = 100_000
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -242,17 +245,49 @@ class ColumnarEngine:
         return Relation(columns, len(a), counts)
 
     def meet(
-        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+        self,
+        left: Relation,
+        name: str,
+        factors: Sequence[tuple[Version, Sequence[Term]]],
+        needed: Sequence[str],
     ) -> Relation:
         if not len(left):
-            return Relation({**left.columns, name: np.empty(0, np.uint32)} if keep else left.columns, 0)
-        if len(factors) > 1:
-            factors = sorted(factors, key=lambda f: self.fan_out(f[0], _others(f[1], name)))
-            lists = [self._list(left, version, terms, name) for version, terms in factors[:2]]
-            if all(found is not None for found in lists):
-                relation = self._met(left, name, lists, keep or len(factors) > 2)  # type: ignore[arg-type]
-                return self._joined(relation, name, factors[2:], keep) if len(factors) > 2 else relation
-        return self._shortest_first(left, name, factors, keep)
+            return Relation({n: np.empty(0, np.uint32) for n in needed if n in left.columns or n == name}, 0)
+        if len(factors) == 1 and (
+            name not in needed or len(set(needed) & set(left.columns)) == len(left.columns)
+        ):
+            return self.join(left, *factors[0]).keep(needed)
+        factors = sorted(factors, key=lambda f: self.fan_out(f[0], _others(f[1], name)))
+        first = factors[:2]
+        # The other factors may ask for any column.
+        keep = [*left.columns, name] if len(factors) > 2 else needed
+        found = self._lists(left, name, first)
+        relation = self._met(left, name, found, keep) if found else self._shortest_first(left, name, first)
+        for version, terms in factors[2:]:
+            relation = self.join(relation, version, terms)
+        return relation.keep(needed)
+
+    def _lists(
+        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]]
+    ) -> list[_List] | None:
+        """The candidates of each row by each factor, the longest first; None where looking them up is better."""
+        lists = []
+        for version, terms in factors:
+            found = self._list(left, version, terms, name)
+            if found is None:
+                return None
+            lists.append(found)
+        if all(4 * len(left) > len(keys) for keys, *_ in lists) and all(
+            not len(c) or (int(c.max()) < 2**31 and int(c.min()) > -(2**31)) for _, c, *_ in lists
+        ):
+            # Worth a pass over everything: half the bytes to read for each candidate.
+            lists = [
+                ((keys & _LOW).astype(np.uint32), counts.astype(np.int32), low, high)
+                for keys, counts, low, high in lists
+            ]
+        else:
+            lists = [(keys, counts.astype(np.int64), low, high) for keys, counts, low, high in lists]
+        return sorted(lists, key=lambda found: -int((found[3] - found[2]).sum()))
 
     def _list(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> _List | None:
         """The candidates of each row in one sorted array, if there is one or making it pays."""
@@ -289,42 +324,72 @@ class ColumnarEngine:
         low, high = ranges(keys, unique)
         return low[inverse], high[inverse]
 
-    def _met(self, left: Relation, name: str, lists: Sequence[_List], keep: bool) -> Relation:
-        a, b = lists
-        if not keep:
+    def _met(self, left: Relation, name: str, lists: Sequence[_List], needed: Sequence[str]) -> Relation:
+        # The longer lists are spread out, the shorter ones read.
+        a, b = lists[0], lists[-1]
+        single = len(lists) == 1
+        columns = {n: c for n, c in left.columns.items() if n in needed}
+        factors = _NO_COUNTS if left.counts is None else left.counts
+        if name not in needed and not single:
             found = np.empty(len(left), np.int64)
-            meet_sizes(*a, *b, found)
+            order = _ascending(a[2])
+            self._halved(lambda part: meet_sizes(*a, *b, part, self._places(), found), order)
             counts = found if left.counts is None else found * left.counts
-            return Relation(left.columns, len(left), counts).take(found != 0)
+            return Relation(columns, len(left), counts).take(found != 0)
+        if len(columns) == len(left.columns) and not single:
+            return self._met_rows(left, name, (a, b))
+        groups = part(self.pairs, list(columns.values()), len(left)).astype(np.int64)
+        order = _ascending((groups << 32) + a[2])
+        parts = self._halved(
+            lambda part: meet_groups(*a, *b, part, self._places(), groups, factors, self._places(), single),
+            order,
+            groups,
+        )
+        member, values, counts = (np.concatenate([p[i] for p in parts]) for i in range(3))
+        found_columns = {n: c[member] for n, c in columns.items()}
+        return Relation({**found_columns, name: values}, len(member), counts)
+
+    def _met_rows(self, left: Relation, name: str, lists: tuple[_List, _List]) -> Relation:
+        """Each row with each candidate; nothing to add up."""
+        a, b = lists
         self.budget.check_rows(int(np.minimum(a[3] - a[2], b[3] - b[2]).sum()))
         counted = bool(len(a[1]) or len(b[1]))
-        probe, values, weights = meet_lists(*a, *b, counted)
+        probe, values, weights = meet_lists(*a, *b, _ascending(a[2]), self._places(), counted)
         columns = {n: c[probe] for n, c in left.columns.items()}
-        columns[name] = values
         product: Counts | None = weights if counted else None
         if left.counts is not None:
             product = left.counts[probe] if product is None else left.counts[probe] * product
-        return Relation(columns, len(probe), product)
+        return Relation({**columns, name: values}, len(probe), product)
 
-    def _joined(
-        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
-    ) -> Relation:
-        for version, terms in factors:
-            left = self.join(left, version, terms)
-        return left if keep else left.keep([n for n in left.columns if n != name])
+    def _places(self) -> Rows:
+        """A zero for each id."""
+        return np.zeros(max(len(self.dictionary), self.pairs.size) + 1, np.int64)
+
+    def _halved(self, work: Callable[[Rows], Result], rows: Rows, groups: Rows | None = None) -> list[Result]:
+        """Work on rows, on both cores if there are many; no group is cut in two."""
+        if self.threads < 2 or len(rows) < _WORTH_HALVES:
+            return [work(rows)]
+        middle = len(rows) // 2
+        if groups is not None:
+            ordered = groups[rows]
+            middle = int(np.searchsorted(ordered, ordered[middle]))
+        return self.each(work, [rows[:middle], rows[middle:]], _WORTH_THREADS)
 
     def _shortest_first(
-        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]], keep: bool
+        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]]
     ) -> Relation:
         """Each row by the factor with its shortest list, then the others."""
+        if len(factors) == 1:
+            return self.join(left, *factors[0])
         sizes = np.stack([self._sizes(left, version, terms, name) for version, terms in factors])
         best = sizes.argmin(axis=0)
         parts = []
         for number in range(len(factors)):
             chosen = left.take(best == number)
             if len(chosen):
-                others = [f for i, f in enumerate(factors) if i != number]
-                parts.append(self._joined(chosen, name, [factors[number], *others], keep))
+                for version, terms in (factors[number], *(f for i, f in enumerate(factors) if i != number)):
+                    chosen = self.join(chosen, version, terms)
+                parts.append(chosen)
         return stack(parts)
 
     def _sizes(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> Rows:
@@ -542,6 +607,13 @@ class ColumnarEngine:
 
     def roll_back(self) -> None:
         self.journal.roll_back()
+
+
+def _ascending(numbers: Rows) -> Rows:
+    """The order in which numbers rise."""
+    if (numbers[1:] >= numbers[:-1]).all():
+        return np.arange(len(numbers))
+    return np.argsort(numbers, kind="stable")
 
 
 def _others(terms: Sequence[Term], name: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ Order = tuple[tuple[int, ...], tuple[int, ...]]
 
 _PLAIN: tuple[Order, Order] = (((0,), (1,)), ((0,), ()))
 _HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
 
 
 @cache
@@ -118,8 +119,30 @@ def sort_keys(keys: Keys, counts: Counts | None) -> tuple[Keys, Counts | None]:
         return keys, counts
     if counts is None:
         return np.sort(keys), None
-    order = np.argsort(keys)
-    return keys[order], counts[order]
+    return _sort_counted(keys, counts)
+
+
+def _sort_counted(keys: Keys, counts: Counts) -> tuple[Keys, Counts]:
+    """Sorted by key. Where both fit in 64 bits together they are sorted as one number, several times faster."""
+    if (keys[1:] >= keys[:-1]).all():
+        return keys, counts
+    right = int((keys & _LOW).max()).bit_length()
+    left = int(keys.max() >> _HALF).bit_length()
+    least = int(counts.min())
+    extra = (int(counts.max()) - least).bit_length()
+    if left + right + extra > 64:
+        order = np.argsort(keys)
+        return keys[order], counts[order]
+    packed = (keys >> _HALF) << np.uint64(right)
+    packed |= keys & _LOW
+    packed <<= np.uint64(extra)
+    packed |= (counts - least).view(np.uint64)
+    packed.sort()
+    counts = (packed & np.uint64((1 << extra) - 1)).view(np.int64) + least
+    packed >>= np.uint64(extra)
+    keys = (packed >> np.uint64(right)) << _HALF
+    keys |= packed & np.uint64((1 << right) - 1)
+    return keys, counts
 
 
 def empty_facts(pairs: PairTable, arity: int) -> Facts:
@@ -137,8 +160,7 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
         return Facts(pairs, arity, keys, found if len(found) else None)
     if (counts == -1).all():
         return gather(pairs, arity, keys, None).negated()
-    keys, counts = sort_keys(keys, counts)
-    assert counts is not None
+    keys, counts = _sort_counted(keys, counts)
     first = np.empty(len(keys), np.bool_)
     first[0] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
