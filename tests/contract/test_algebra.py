@@ -82,6 +82,7 @@ def naive_project(rows: list[tuple[dict[str, int], int]], terms: tuple[Term, ...
 
 TERMS: st.SearchStrategy[Term] = st.sampled_from([X, Y, Z, W, integer(1)])
 ARITIES = st.integers(0, 3)
+FACTORS: list[tuple[Term, ...]] = [(X, Z), (Z, X), (Y, Z), (Z, integer(1)), (Z,), (X, Z, Y)]
 
 
 @every_engine
@@ -184,3 +185,46 @@ def test_a_table_keeps_supports_and_liveness(
         for value in range(4):
             found = engine.join(engine.unit(), Version(made), (X, integer(value)))
             assert set(bag(engine, engine.project(found, (X,)))) == {(a,) for a, b in live if b == value}
+
+
+@every_engine
+@given(st.data())
+def test_a_meeting_is_a_join_with_all_factors(make: Callable[[], Any], data: st.DataObject) -> None:
+    """Whatever is needed of it, and whether rows are many or few against the factors."""
+    engine = make()
+    left = data.draw(bags(2))
+    atoms = data.draw(st.lists(st.sampled_from(FACTORS), min_size=1, max_size=3))
+    factors, expected = [], naive_scan(left, (X, Y))
+    for terms in atoms:
+        stored, plus = data.draw(bags(len(terms))), data.draw(bags(len(terms)))
+        taken = dict.fromkeys(data.draw(st.sets(st.sampled_from(sorted(stored)))), 1) if stored else {}
+        version = Version(
+            table(engine, len(terms), stored),
+            (facts(engine, len(terms), plus),),
+            (facts(engine, len(terms), taken),),
+        )
+        factors.append((version, terms))
+        total = Counter(dict.fromkeys(stored, 1))
+        total.update(plus)
+        total.subtract(taken)
+        expected = naive_join(expected, naive_scan(dict(total), terms))
+    head = data.draw(st.sampled_from([(X, Y, Z), (X, Z), (Z,), (Y,), (X, Y), ()]))
+    relation = engine.scan(facts(engine, 2, left), (X, Y))
+    found = engine.meet(relation, "z", factors, [v.name for v in head])
+    assert engine.width(found) == len(head) or engine.is_empty(found)
+    if not engine.is_empty(found):
+        assert bag(engine, engine.project(found, head)) == naive_project(expected, head)
+        together = engine.collapse(found)
+        assert bag(engine, engine.project(together, head)) == naive_project(expected, head)
+    else:
+        assert naive_project(expected, head) == {}
+
+
+@every_engine
+@given(bags(2), bags(2))
+def test_statistics_of_a_meeting_and_rising_facts(make: Callable[[], Any], a: Bag, b: Bag) -> None:
+    engine = make()
+    pairs = sum(1 for _, y in a for x, _ in b if x == y)
+    first, second = Version(table(engine, 2, a)), Version(table(engine, 2, b))
+    assert engine.meeting(first, 1, second, 0) == pairs
+    assert bag(engine, engine.rising(facts(engine, 2, a))) == {r: n for r, n in a.items() if n > 0}

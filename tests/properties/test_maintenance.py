@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hdlog.api import Reasoner, Update
 from hdlog.engines.columnar import engine, table
+from hdlog.maintenance import nodes, standard
 from hdlog.plan import views
 from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.model import Predicate, Program
@@ -136,9 +137,12 @@ def tunings(draw: st.DrawFn) -> Tuning:
 
 @contextmanager
 def price_of_views(data: st.DataObject) -> Iterator[None]:
-    """On tiny tables views do not pay; a low price makes the planner use many."""
+    """On tiny tables views do not pay; a low price makes the planner use many. Nor do other starts, sums and halves."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(views, "_KEPT", data.draw(st.sampled_from([views._KEPT, -1e6])))
+        patch.setattr(standard, "_MANY", data.draw(st.sampled_from([0, standard._MANY])))
+        patch.setattr(engine, "_WORTH_HALVES", data.draw(st.sampled_from([1, engine._WORTH_HALVES])))
+        patch.setattr(nodes, "_SMALL", data.draw(st.sampled_from([0, nodes._SMALL])))
         yield
 
 

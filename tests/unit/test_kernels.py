@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -128,3 +129,60 @@ def test_key_tables_number_keys_in_the_order_they_come(batches: list[list[int]])
         wanted = [expected.setdefault(k, len(expected)) for k in batch]
         assert table.positions(keys).tolist() == wanted
     assert table.keys(0).tolist() == list(expected)
+
+
+LISTS = st.dictionaries(st.integers(0, 3), st.dictionaries(st.integers(0, 99), st.integers(1, 3)), max_size=4)
+"""By left id, right ids with counts."""
+
+
+@st.composite
+def ranged(draw: st.DrawFn, rows: int, short: bool, counted: bool) -> tuple[Any, Any]:
+    """Lists as the kernels take them, with one range for each row, and as Python has them."""
+    lists = draw(LISTS)
+    entries = sorted(
+        (left << 32 | right, count) for left, found in lists.items() for right, count in found.items()
+    )
+    keys = np.array([k for k, _ in entries], np.uint64)
+    counts = np.array([c for _, c in entries] if counted else [], np.int64)
+    lefts = draw(st.lists(st.integers(0, 4), min_size=rows, max_size=rows))
+    low = np.searchsorted(keys >> np.uint64(32), np.array(lefts)).astype(np.int64)
+    high = np.searchsorted(keys >> np.uint64(32), np.array(lefts), "right").astype(np.int64)
+    plain = [{r: c if counted else 1 for r, c in lists.get(left, {}).items()} for left in lefts]
+    if short:
+        halves = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        return (halves, counts.astype(np.int32), low, high), plain
+    return (keys, counts, low, high), plain
+
+
+@given(st.data(), st.booleans(), st.booleans(), st.booleans())
+def test_meetings_of_lists(data: st.DataObject, short: bool, first: bool, second: bool) -> None:
+    meets: Any = kernels
+    rows = data.draw(st.integers(0, 8))
+    (a, x), (b, y) = (data.draw(ranged(rows, short, counted)) for counted in (first, second))
+    order = np.argsort(a[2], kind="stable")
+    places = np.zeros(100, np.int64)
+    common = [{r: p[r] * q[r] for r in p.keys() & q.keys()} for p, q in zip(x, y, strict=True)]
+    sums = np.empty(rows, np.int64)
+    meets.meet_sizes(*a, *b, order, places, sums)
+    assert sums.tolist() == [sum(found.values()) for found in common]
+    probe, right, counts = meets.meet_lists(*a, *b, order, places, True)
+    spelt = sorted(zip(probe.tolist(), right.tolist(), counts.tolist(), strict=True))
+    assert spelt == sorted((i, r, c) for i, found in enumerate(common) for r, c in found.items())
+    groups = np.array(data.draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows)), np.int64)
+    factors = np.array(
+        data.draw(st.lists(st.sampled_from([1, 2, -1]), min_size=rows, max_size=rows)), np.int64
+    )
+    for single, per_row in ((False, common), (True, x)):
+        expected: Counter[tuple[int, int]] = Counter()
+        for group, factor, found in zip(groups.tolist(), factors.tolist(), per_row, strict=True):
+            for r, c in found.items():
+                expected[(group, r)] += factor * c
+        together = np.lexsort((a[2], groups))
+        member, right, counts = meets.meet_groups(
+            *a, *b, together, places, groups, factors, np.zeros(100, np.int64), single
+        )
+        summed = dict(
+            zip(zip(groups[member].tolist(), right.tolist(), strict=True), counts.tolist(), strict=True)
+        )
+        assert summed == {key: n for key, n in expected.items() if n}
+    assert not places.any()

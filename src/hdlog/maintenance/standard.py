@@ -41,7 +41,7 @@ class StandardModule:
     def derive(self, changes: Changes) -> Mapping[int, FactSet]:
         keys = self.reads
         parts: list[Mapping[int, FactSet]] = []
-        for i, (atom, _) in enumerate(self.literals):
+        for i, (atom, positive) in enumerate(self.literals):
             delta = changes[keys[i]].delta
             if self.engine.is_empty(delta):
                 continue
@@ -50,7 +50,7 @@ class StandardModule:
                 is_void(self.engine, versions[j]) for j, (_, p) in enumerate(self.literals) if p and j != i
             ):
                 continue
-            if self.meets and self.engine.count(delta) > _MANY:
+            if self.meets and positive and self.engine.count(delta) > _MANY:
                 versions[i] = Version(self.engine.table(len(atom.terms)), (delta,))
                 start = self._best_start(versions, i)
                 relation = self._from(start, versions)
