@@ -34,17 +34,19 @@ class Decompositions:
     def begin(self) -> None:
         self._visited = set()
 
-    def module(self, module: Module, pending: Mapping[Predicate, FactSet]) -> Module:
+    def statistics(self, pending: Mapping[Predicate, FactSet]) -> TableStatistics:
+        return TableStatistics(self.state, pending)
+
+    def module(self, module: Module, statistics: TableStatistics, recursive: bool) -> Module:
         """What evaluates a rule: planned when its body first has facts, and again when they have become many more or
         fewer. A new tree takes over the nodes it shares with the old one."""
         if not isinstance(module, StandardModule | ViewModule | HypertreeModule) or len(module.sources) < 2:
             return module
-        statistics = TableStatistics(self.state, pending)
         size = sum(statistics.size(p) for p, _ in module.sources)
         known = self.plans.get(module.rule)
         if not size or (known is not None and not _has_drifted(known[1], size)):
             return module
-        plan = plan_rule(module.rule, statistics, self.tuning)
+        plan = plan_rule(module.rule, statistics, self.tuning, recursive)
         before = known[0] if known else None
         self.plans[module.rule] = (plan, size)
         if before is not None and (before.method, before.roots) == (plan.method, plan.roots):

@@ -108,8 +108,11 @@ class Driver:
 
     def _planned(self, step: Step, asserted: Mapping[Predicate, FactSet]) -> Step:
         """The step with its rules evaluated as the facts make it best by now."""
+        statistics = self.decompositions.statistics(asserted)
         for module in (*step.kept, *step.fresh):
-            self.modules[module.rule] = self.decompositions.module(self.modules[module.rule], asserted)
+            self.modules[module.rule] = self.decompositions.module(
+                self.modules[module.rule], statistics, step.is_recursive(module)
+            )
         return replace(
             step,
             kept=tuple(self.modules[m.rule] for m in step.kept),

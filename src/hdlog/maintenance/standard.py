@@ -36,6 +36,7 @@ class StandardModule:
         self.reads = tuple((atom.predicate, positive) for atom, positive in self.literals)
         self.sources = self.reads
         self.builtins = tuple(i for i in rule.body if isinstance(i, Filter | Bind))
+        self._asked: dict[tuple[tuple[int, ...], int], list[str]] = {}
         self._head_names = {v.name for head in rule.heads for v in head.variables()}
 
     def derive(self, changes: Changes) -> Mapping[int, FactSet]:
@@ -159,7 +160,14 @@ class StandardModule:
     def _is_bound(self, atom: Atom, bound: set[str]) -> bool:
         return all(v.name in bound for v in atom.variables())
 
-    def _needed(self, waiting: Iterable[int], builtins: Iterable[Filter | Bind]) -> list[str]:
+    def _needed(self, waiting: Sequence[int], builtins: Sequence[Filter | Bind]) -> list[str]:
+        """What the rest of a match asks for; the same questions come again in every small update."""
+        key = (tuple(waiting), len(builtins))
+        if key not in self._asked:
+            self._asked[key] = self._needed_by(waiting, builtins)
+        return self._asked[key]
+
+    def _needed_by(self, waiting: Iterable[int], builtins: Iterable[Filter | Bind]) -> list[str]:
         names = set(self._head_names)
         for i in waiting:
             names |= {v.name for v in self.literals[i][0].variables()}

@@ -9,6 +9,9 @@ from hdlog.maintenance.state import State
 from hdlog.program.model import Atom, Predicate
 from hdlog.program.terms import Variable
 
+_UNIQUE = 1.05
+"""Facts to a value, on average, up to which a column is taken for one without hubs."""
+
 
 class TableStatistics:
     """Rows and distinct values of the tables, and of facts that are about to be asserted."""
@@ -17,6 +20,7 @@ class TableStatistics:
         self.state = state
         self.engine: Engine = state.engine
         self.pending = pending
+        self._meetings: dict[tuple[Predicate, int, Predicate, int], float] = {}
 
     def size(self, predicate: Predicate) -> int:
         version = self._version(predicate)
@@ -35,9 +39,15 @@ class TableStatistics:
     def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
         if any(not isinstance(t, Variable) for t in (*a.terms, *b.terms)):
             return None
-        return self.engine.meeting(
-            self._version(a.predicate), _column(a, variable), self._version(b.predicate), _column(b, variable)
-        )
+        first, second = sorted([(a.predicate, _column(a, variable)), (b.predicate, _column(b, variable))])
+        versions = [(self._version(p), column) for p, column in (first, second)]
+        if all(self.engine.fan_out(version, (column,)) < _UNIQUE for version, column in versions):
+            return None
+        key = (*first, *second)
+        if key not in self._meetings:
+            (x, i), (y, j) = versions
+            self._meetings[key] = self.engine.meeting(x, i, y, j)
+        return self._meetings[key]
 
     def _version(self, predicate: Predicate) -> Version:
         table = self.state.table(predicate)

@@ -7,16 +7,16 @@ be known exactly; on skewed data they are far above the estimate, and correct it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import inf, sqrt
 from typing import Protocol
 
 from hdlog.program.model import Atom
 
-_MET = 0.03
-"""What looking at a candidate of a worst-case optimal step costs, where making a row costs 1."""
+_MET, _SEARCHED = 0.03, 0.3
+"""What looking at a candidate of a worst-case optimal step costs, where making a row costs 1: many in a row, or a few here
+and there."""
 
 
 class Statistics(Protocol):
@@ -40,11 +40,7 @@ class Factor:
     """for each variable, by how much the join of the factor with itself on it is larger than the estimate"""
     atom: Atom | None = None
 
-    @cached_property
-    def variables(self) -> frozenset[str]:
-        return frozenset(self.distinct)
-
-    def fan_out(self, bound: frozenset[str] | set[str]) -> float:
+    def fan_out(self, bound: Container[str]) -> float:
         """Facts that a row meets that fixes the bound variables."""
         rows = self.rows
         for variable, values in self.distinct.items():
@@ -58,9 +54,16 @@ class Estimator:
     """Estimates over the factors of one rule; remembers how skewed each pair of atoms is."""
 
     statistics: Statistics | None
-    _skew: dict[tuple[Atom, Atom, str], float] = field(default_factory=dict)
+    _skew: dict[tuple[int, int, str], float] = field(default_factory=dict)
+    _factors: dict[int, Factor] = field(default_factory=dict)
 
     def factor(self, atom: Atom) -> Factor:
+        """Atoms of one rule, which outlives the estimator, are told apart by where they are."""
+        if id(atom) not in self._factors:
+            self._factors[id(atom)] = self._factor(atom)
+        return self._factors[id(atom)]
+
+    def _factor(self, atom: Atom) -> Factor:
         assert self.statistics is not None
         rows = self.statistics.rows(atom)
         names = dict.fromkeys(v.name for v in atom.variables())
@@ -78,7 +81,7 @@ class Estimator:
         assert self.statistics is not None
         assert a.atom is not None
         assert b.atom is not None
-        key = (a.atom, b.atom, variable)
+        key = (id(a.atom), id(b.atom), variable)
         if key not in self._skew:
             exact = self.statistics.meeting(a.atom, b.atom, variable)
             estimate = a.rows * b.rows / max(a.distinct[variable], b.distinct[variable], 1.0)
@@ -114,60 +117,94 @@ class Estimator:
         return Factor(rows, {c: min(values, rows) for c, values in distinct.items()}, skew)
 
     def evaluation(
-        self, factors: Sequence[Factor], columns: frozenset[str], meets: bool
+        self, factors: Sequence[Factor], columns: frozenset[str], meets: bool, most: float = inf
     ) -> tuple[float, float]:
-        """Rows made in joining factors, greedily, for some columns: from the best start, and from each on average."""
-        costs = [self.cost_from(number, factors, columns, meets) for number in range(len(factors))]
-        return (min(costs), sum(costs) / len(costs)) if costs else (0.0, 0.0)
+        """What joining factors for some columns costs, greedily: from the best start, and from each on average.
 
-    def cost_from(self, start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
-        """Rows made in joining factors from one of them on."""
-        chosen = [factors[start]]
-        waiting = [f for i, f in enumerate(factors) if i != start]
-        bound = set(factors[start].variables)
-        total = rows = factors[start].rows
-        while waiting:
-            best = min(waiting, key=lambda f: (f.variables.isdisjoint(bound), f.fan_out(bound)))
-            free = best.variables - bound
+        The first is for much at once, the second for changes here and there. If that is above `most` it is not worked out.
+        """
+        best, pieces = inf if factors else 0.0, 0.0
+        for start in range(len(factors)):
+            rows, candidates = self.work_from(start, factors, columns, meets, most * len(factors) - pieces)
+            best = min(best, rows + _MET * candidates)
+            pieces += rows + _SEARCHED * candidates
+            if pieces > most * len(factors):
+                return inf, inf
+        return best, pieces / max(1, len(factors))
+
+    def work_from(
+        self,
+        start: int,
+        factors: Sequence[Factor],
+        columns: frozenset[str],
+        meets: bool,
+        most: float = inf,
+    ) -> tuple[float, float]:
+        """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps."""
+        first = factors[start]
+        chosen, waiting = [first], [f for f in factors if f is not first]
+        least = dict(first.distinct)
+        """the fewest values of each bound variable"""
+        fans = {id(f): f.fan_out(least) for f in waiting}
+        total = rows = first.rows
+        candidates = 0.0
+        while waiting and total <= most:
+            best = min(waiting, key=lambda f: (f.distinct.keys().isdisjoint(least), fans[id(f)]))
+            free = [v for v in best.distinct if v not in least]
             together = [best]
             if meets and len(free) == 1:
-                together = [f for f in waiting if f.variables - bound == free]
-            looked_at = rows * min(f.fan_out(bound) * self._correction(f, chosen, bound) for f in together)
-            chosen += together
+                together = [f for f in waiting if [v for v in f.distinct if v not in least] == free]
+            lists = [fans[id(f)] * self._correction(f, chosen, least) for f in together]
+            looked_at = made = rows * min(lists)
             waiting = [f for f in waiting if f not in together]
-            bound |= free
-            needed = columns.union(*(f.variables for f in waiting))
-            if len(together) > 1 and not free <= needed:
-                total += _MET * looked_at
-                continue
             if len(together) > 1:
-                total += _MET * looked_at
-                rows = min(looked_at, self.join_rows(chosen))
-            else:
-                rows = looked_at
+                candidates += looked_at
+                # Each of the other lists has a candidate with the chance that its length gives.
+                values = max(f.distinct[free[0]] for f in together)
+                for length in sorted(lists)[1:]:
+                    made *= min(1.0, length / max(values, 1.0))
+            for factor in together:
+                chosen.append(factor)
+                for v, values in factor.distinct.items():
+                    least[v] = min(values, least.get(v, values))
+            for v in free:
+                for factor in waiting:
+                    if v in factor.distinct:
+                        fans[id(factor)] /= max(factor.distinct[v], 1.0)
+            if (
+                len(together) > 1
+                and free[0] not in columns
+                and all(free[0] not in f.distinct for f in waiting)
+            ):
+                continue
+            rows = made
             total += rows
-            if meets and not bound <= needed:
-                rows = min(rows, self._combinations(chosen, bound & needed))
-        return total
+            if meets:
+                rows = min(rows, self._combinations(least, columns, waiting))
+        return total, candidates
 
-    def _combinations(self, factors: Sequence[Factor], variables: set[str]) -> float:
-        """The most rows there can be over some variables."""
+    def _combinations(
+        self, least: Mapping[str, float], columns: frozenset[str], waiting: Sequence[Factor]
+    ) -> float:
+        """The most rows there can be over the bound variables that are still needed."""
         found = 1.0
-        for variable in variables:
-            found *= max(1.0, min(f.distinct[variable] for f in factors if variable in f.distinct))
+        for variable, values in least.items():
+            if variable in columns or any(variable in f.distinct for f in waiting):
+                found *= max(1.0, values)
         return found
 
-    def _correction(self, factor: Factor, chosen: Sequence[Factor], bound: set[str]) -> float:
-        shared = factor.variables & bound
+    def _correction(self, factor: Factor, chosen: Sequence[Factor], bound: Mapping[str, float]) -> float:
+        shared = [v for v in factor.distinct if v in bound]
         if len(shared) != 1:
             return 1.0
-        (variable,) = shared
+        variable = shared[0]
         return max([self.skew(c, factor, variable) for c in chosen if variable in c.distinct] or [1.0])
 
 
 def cost_from(start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
-    """Rows made in joining factors of which nothing more is known, from one of them on."""
-    return Estimator(None).cost_from(start, factors, columns, meets)
+    """What joining factors costs of which nothing more is known, from one of them on."""
+    rows, candidates = Estimator(None).work_from(start, factors, columns, meets)
+    return rows + _MET * candidates
 
 
 @dataclass(frozen=True, eq=False)

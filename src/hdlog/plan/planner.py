@@ -13,7 +13,7 @@ from hdlog.plan.decomposition import Node as HypertreeNode
 from hdlog.plan.hypergraph import of_body
 from hdlog.plan.parts import Part, item_variables, make_part
 from hdlog.plan.tuning import Method, Tuning
-from hdlog.plan.views import UPDATES, TooManyViews, ViewNode, ViewPlanner
+from hdlog.plan.views import OFTEN, ONCE, TooManyViews, ViewNode, ViewPlanner
 from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negation, Predicate, Rule
 
 _SIMPLE_GAIN = 4.0
@@ -72,7 +72,7 @@ class RulePlan:
         return any(root.rule is not None for root in self.roots)
 
 
-def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning) -> RulePlan:
+def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: bool = False) -> RulePlan:
     method: Method = rule.method or tuning.method
     asked = f"the rule is marked {method}" if rule.method else f"the method is {method}"
     atoms = rule.atoms()
@@ -89,7 +89,7 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning) -> RulePlan:
         return RulePlan(rule, "standard", asked, width)
     if method == "combined" and width == 1 and len(atoms) == 2:
         return RulePlan(rule, "standard", "acyclic", width)
-    planner = _RulePlanner(rule, statistics, tuning, width or 1)
+    planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
     try:
         plan = planner.with_views() if tuning.views else planner.with_nodes()
     except (BudgetExceeded, TooManyViews) as reason:
@@ -100,8 +100,11 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning) -> RulePlan:
 
 
 class _RulePlanner:
-    def __init__(self, rule: Rule, statistics: Statistics, tuning: Tuning, width: int) -> None:
+    def __init__(
+        self, rule: Rule, statistics: Statistics, tuning: Tuning, width: int, recursive: bool
+    ) -> None:
         self.rule = rule
+        self.recursive = recursive
         self.tuning = tuning
         self.width = width
         self.estimator = Estimator(statistics)
@@ -146,18 +149,18 @@ class _RulePlanner:
         factors = [self.estimator.factor(a) for a in self.atoms]
         output = frozenset().union(*self.outputs)
         shortest, average = self.estimator.evaluation(factors, output, meets=False)
-        return shortest + UPDATES * average
+        return shortest + (OFTEN if self.recursive else ONCE) * average
 
     # View trees.
 
     def with_views(self) -> RulePlan | None:
         groups = self._head_groups()
         roots, cost = [], 0.0
+        planner = ViewPlanner(
+            [*self.atoms, *self.inner], self.estimator, self.tuning.worst_case_optimal, self.recursive
+        )
         for heads, output in groups:
-            planner = ViewPlanner(
-                [*self.atoms, *self.inner], output, self.estimator, self.tuning.worst_case_optimal
-            )
-            tree = planner.best()
+            tree = planner.best(output)
             if tree is None:
                 return None
             cost += tree.cost

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal, get_args
 
 from hdlog.errors import UsageError, did_you_mean
+from hdlog.program.model import EvaluationMethod
 
-Method = Literal["standard", "hd", "combined"]
-METHODS: tuple[Method, ...] = get_args(Method)
+Method = EvaluationMethod
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import inf
 
 from hdlog.plan.cost import Estimator, Factor
@@ -19,8 +20,9 @@ from hdlog.program.model import Atom, BodyItem, Negation
 
 _KEPT = 2.0
 """What keeping a row of a view costs, where making one costs 1; wide rows cost more."""
-UPDATES = 0.1
-"""What the rows count that joins make which start elsewhere, as updates do, against those of the best start."""
+ONCE, OFTEN = 0.1, 1.0
+"""What the rows count that joins make which start elsewhere, as updates do, against those of the best start. In a recursive
+rule all facts of its component come as such changes."""
 BUDGET = 4000
 _WIDE = 9
 
@@ -48,33 +50,40 @@ class ViewNode:
 
 
 class ViewPlanner:
-    """The best view tree for a set of output variables."""
+    """The best view trees of a rule, for sets of output variables."""
 
     def __init__(
-        self, items: Sequence[BodyItem], output: frozenset[str], estimator: Estimator, meets: bool = True
+        self,
+        items: Sequence[BodyItem],
+        estimator: Estimator,
+        meets: bool = True,
+        recursive: bool = False,
     ) -> None:
-        self.output = output
+        self.output: frozenset[str] = frozenset()
+        self.updates = OFTEN if recursive else ONCE
         self.estimator = estimator
         self.meets = meets
         self.items = [(item, item_variables(item)) for item in items]
         self.factors = {
             number: estimator.factor(item) for number, item in enumerate(items) if isinstance(item, Atom)
         }
-        self._known: dict[frozenset[str], ViewNode | None] = {}
+        self._known: dict[tuple[frozenset[str], frozenset[str]], ViewNode | None] = {}
         self._seen = 0
 
-    def best(self) -> ViewNode | None:
-        """The tree over all variables."""
+    def best(self, output: frozenset[str]) -> ViewNode | None:
+        """The tree over all variables for some of them; what has nothing to do with them is worked out once."""
+        self.output = output
         everything = frozenset().union(*(names for _, names in self.items))
         ground = [n for n, (_, names) in enumerate(self.items) if not names]
         return self._best(everything, frozenset(), ground)
 
     def _tree(self, variables: frozenset[str]) -> ViewNode | None:
-        if variables not in self._known:
+        key = (variables, variables & self.output)
+        if key not in self._known:
             touching = [names for _, names in self.items if names & variables]
             separator = frozenset().union(*touching) - variables
-            self._known[variables] = self._best(variables, separator, [])
-        return self._known[variables]
+            self._known[key] = self._best(variables, separator, [])
+        return self._known[key]
 
     def _best(
         self, variables: frozenset[str], separator: frozenset[str], ground: Sequence[int]
@@ -114,12 +123,13 @@ class ViewPlanner:
             raise TooManyViews
         here = [*ground, *(n for n in touching if self.items[n][1] <= bag)]
         factors = [self.factors[n] for n in here if n in self.factors] + [c.view for c in children]
-        given = frozenset().union(*(f.variables for f in factors))
+        given = frozenset().union(*(f.distinct for f in factors))
         needed = columns | frozenset().union(*(self.items[n][1] for n in here))
         if not needed <= given:
             return None
-        shortest, average = self.estimator.evaluation(factors, columns, self.meets)
-        cost += shortest + UPDATES * average
+        most = (limit - cost) / self.updates
+        shortest, average = self.estimator.evaluation(factors, columns, self.meets, most)
+        cost += shortest + self.updates * average
         if cost >= limit:
             return None
         view = self.estimator.projected(factors, columns)
@@ -143,14 +153,7 @@ class ViewPlanner:
 
 
 def _subsets(names: Sequence[str], wide: int) -> Iterator[frozenset[str]]:
-    """All non-empty subsets, the largest first; of many names only small ones."""
-    if len(names) <= wide:
-        for bits in range((1 << len(names)) - 1, 0, -1):
-            yield frozenset(n for i, n in enumerate(names) if bits >> i & 1)
-        return
-    for i, a in enumerate(names):
-        yield frozenset((a,))
-        for j, b in enumerate(names[:i]):
-            yield frozenset((a, b))
-            for c in names[:j]:
-                yield frozenset((a, b, c))
+    """All non-empty subsets, small ones first; of many names only small ones."""
+    largest = len(names) if len(names) <= wide else 3
+    for size in range(1, largest + 1):
+        yield from map(frozenset, combinations(names, size))

@@ -148,6 +148,9 @@ class Aggregate:
 BodyItem = Atom | Negation | Filter | Bind | Aggregate
 
 
+EvaluationMethod = Choice["standard", "hd", "combined"]
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Each head holds for each match of the body; a fact is a rule without body."""
@@ -155,7 +158,7 @@ class Rule:
     heads: tuple[Atom, ...]
     body: tuple[BodyItem, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
-    method: Choice["standard", "hd", "combined"] | None = None
+    method: EvaluationMethod | None = None
     """how to evaluate it, where the author knows better"""
 
     @property

@@ -61,7 +61,7 @@ class _Normaliser:
     def rule(self, rule: Rule) -> None:
         heads = tuple(_head(h) for h in rule.heads)
         for body in self.bodies(rule.body, set()):
-            self.rules.append(Rule(heads, body, rule.span))
+            self.rules.append(Rule(heads, body, rule.span, rule.method))
 
     def bodies(self, items: Sequence[BodyItem], outer: set[str]) -> Iterator[tuple[BodyItem, ...]]:
         """Core bodies that together match what the items match, each match in just one of them."""

@@ -24,6 +24,7 @@ from hdlog.program.model import (
     Declaration,
     Directive,
     DirectiveKind,
+    EvaluationMethod,
     Expression,
     Filter,
     Negation,
@@ -206,8 +207,15 @@ class RdfoxReader(Reader):
     def base(self, _: Token, iri: Token) -> None:
         self.base_iri = self.resolve(iri)
 
-    def rule(self, heads: tuple[Atom, ...], _: Token | None, body: tuple[BodyItem, ...] | None) -> None:
-        self.rules.append(Rule(heads, body or (), heads[0].span))
+    def rule(
+        self,
+        method: Token | None,
+        heads: tuple[Atom, ...],
+        _: Token | None,
+        body: tuple[BodyItem, ...] | None,
+    ) -> None:
+        chosen = cast(EvaluationMethod, str(method[1:])) if method else None
+        self.rules.append(Rule(heads, body or (), heads[0].span, chosen))
 
     def heads(self, *atoms: Atom) -> tuple[Atom, ...]:
         return atoms

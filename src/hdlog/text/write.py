@@ -208,6 +208,7 @@ class RdfoxWriter:
 
     def rule(self, rule: Rule) -> str:
         heads = ", ".join(map(self.atom, rule.heads))
+        heads = f"@{rule.method} {heads}" if rule.method else heads
         if not rule.body:
             return f"{heads} ."
         return f"{heads} :- {self.body(rule.body)} ."
@@ -362,6 +363,8 @@ class SouffleWriter:
 
     def rule(self, rule: Rule) -> str:
         self.types = variable_types(rule, self.attributes)
+        if rule.method:
+            self.refuse(f"a method for a single rule (@{rule.method})")
         heads = ", ".join(map(self.atom, rule.heads))
         if not rule.body:
             return f"{heads}."

@@ -16,7 +16,7 @@ from hdlog.engines.columnar.dictionary import DOUBLE, INTEGER, PLAIN, Dictionary
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.keys import PairTable, part
 from hdlog.engines.columnar.relation import Relation
-from hdlog.program.functions import NoValue, evaluate, holds, number
+from hdlog.program.functions import NoValue, evaluate, holds, number, text
 from hdlog.program.model import Call, Expression, expression_variables
 from hdlog.program.terms import XSD_INTEGER, Constant, Literal, Variable
 
@@ -57,10 +57,29 @@ def extend(
     if integers is not None and isinstance(expression, Call):
         ids = dictionary.encode_integers(np.broadcast_to(integers, relation.rows))
         return Relation({**relation.columns, name: ids}, relation.rows, relation.counts)
+    skolems = _skolems(dictionary, relation, expression)
+    if skolems is not None:
+        return Relation({**relation.columns, name: skolems}, relation.rows, relation.counts)
     found = _per_combination(dictionary, pairs, relation, expression, _identify)
     kept = found >= 0
     relation = relation if kept.all() else relation.take(kept)
     return Relation({**relation.columns, name: found[kept].astype(np.uint32)}, relation.rows, relation.counts)
+
+
+def _skolems(dictionary: Dictionary, relation: Relation, expression: Expression) -> Ids | None:
+    """Skolem terms of variables and constants, in bulk."""
+    if not isinstance(expression, Call) or expression.function != "skolem":
+        return None
+    name, *arguments = expression.arguments
+    if not isinstance(name, Literal) or any(isinstance(a, Call) for a in arguments):
+        return None
+    columns = [
+        relation.columns[a.name]
+        if isinstance(a, Variable)
+        else np.full(relation.rows, dictionary.encode_terms([a])[0], np.uint32)  # type: ignore[list-item]
+        for a in arguments
+    ]
+    return dictionary.encode_skolems(text(name), columns, relation.rows)
 
 
 Outcome = Callable[[Dictionary, Expression, dict[Variable, Constant]], int]

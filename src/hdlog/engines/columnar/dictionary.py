@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import RLock
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids
-from hdlog.engines.columnar.keys import KeyTable
+from hdlog.engines.columnar.keys import KeyTable, PairTable, pack, part, part_columns, unpack
 from hdlog.program.functions import INTEGER_TYPES, MAX_INTEGER, MIN_INTEGER
-from hdlog.program.ntriples import parse_term, term_text
-from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Constant
+from hdlog.program.ntriples import SKOLEM, parse_term, term_text
+from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Constant, Literal, Skolem
 
 OTHER, INTEGER, DOUBLE, PLAIN = 0, 1, 2, 3
 """Kinds of terms: with a value of 64 bits, or plain: equal by value just when equal as terms."""
@@ -22,10 +22,10 @@ _INTEGER_MARK, _DOUBLE_MARK = f'"^^<{XSD_INTEGER}>', f'"^^<{XSD_DOUBLE}>'
 
 
 class Dictionary:
-    """Terms are kept as N-Triples text, integers as their value; ids are never taken back.
+    """Terms are kept as N-Triples text, integers as their value, Skolem terms as ids of their arguments.
 
-    Integers in their shortest form have no text of their own until somebody asks for it: programs
-    that compute, and tables of numbers, have millions of them.
+    Ids are never taken back. Integers in their shortest form and Skolem terms have no text of their own until somebody
+    asks for it: programs that compute, and tables of numbers, have millions of them.
     """
 
     def __init__(self) -> None:
@@ -33,6 +33,9 @@ class Dictionary:
         self._texts: list[str | None] = []
         self._numbers = KeyTable()
         self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
+        self._arguments = PairTable()  # name and arguments of a Skolem term, from the left
+        self._skolems = KeyTable()  # how many arguments, and their id in `_arguments`
+        self._skolem_ids = np.empty(0, np.uint32)  # by position in `_skolems`, rising
         self._kinds = np.empty(0, np.uint8)
         self._integers = np.empty(0, np.int64)
         self._doubles = np.empty(0, np.float64)
@@ -54,6 +57,11 @@ class Dictionary:
         return np.array(found, np.uint32)
 
     def _new(self, text: str) -> int:
+        if text.startswith(f"{SKOLEM}."):
+            term = parse_term(text)
+            assert isinstance(term, Skolem)
+            columns = [self.encode_terms([argument]) for argument in term.arguments]
+            return int(self.encode_skolems(term.name, columns, 1)[0])
         if text.endswith(_INTEGER_MARK) and _kind(text) == INTEGER:
             value = _integer(text)
             if text == f'"{value}{_INTEGER_MARK}':
@@ -83,12 +91,45 @@ class Dictionary:
                 self._classified = start + new
             return self._number_ids[positions]
 
+    def encode_skolems(self, name: str, columns: Sequence[Ids], rows: int) -> Ids:
+        """The Skolem terms with a name and, in each row, some arguments."""
+        with self._lock:
+            named = np.full(rows, self.encode_terms([Literal(name)])[0], np.uint32)
+            combined = part(self._arguments, [named, *columns], rows)
+            known = self._skolems.size
+            widths = np.full(rows, len(columns), np.uint32)
+            positions = self._skolems.positions(pack(widths, combined))
+            new = self._skolems.size - known
+            if new:
+                self._classify()
+                start = len(self._texts)
+                self._texts += [None] * new
+                ids = np.arange(start, start + new, dtype=np.uint32)
+                self._skolem_ids = _longer(self._skolem_ids, known, ids)
+                self._kinds = _longer(self._kinds, start, np.full(new, PLAIN, np.uint8))
+                self._integers = _longer(self._integers, start, np.zeros(new, np.int64))
+                self._doubles = _longer(self._doubles, start, np.zeros(new, np.float64))
+                self._classified = start + new
+            return self._skolem_ids[positions]
+
+    def _skolem(self, identifier: int) -> Skolem:
+        position = int(np.searchsorted(self._skolem_ids[: self._skolems.size], identifier))
+        width, combined = unpack(self._skolems.keys(position)[:1])
+        columns = part_columns(self._arguments, combined, int(width[0]) + 1)
+        name, *arguments = (self.term(int(column[0])) for column in columns)
+        assert isinstance(name, Literal)
+        return Skolem(name.lexical, tuple(arguments))
+
     def texts(self, ids: Ids) -> list[str]:
         return [self.text(i) for i in ids.tolist()]
 
     def text(self, identifier: int) -> str:
         text = self._texts[identifier]
-        return f'"{self._integers[identifier]}{_INTEGER_MARK}' if text is None else text
+        if text is not None:
+            return text
+        if self._kinds[identifier] == INTEGER:
+            return f'"{self._integers[identifier]}{_INTEGER_MARK}'
+        return term_text(self._skolem(identifier))
 
     def term(self, identifier: int) -> Constant:
         return parse_term(self.text(identifier))

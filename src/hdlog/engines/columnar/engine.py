@@ -262,7 +262,9 @@ class ColumnarEngine:
         # The other factors may ask for any column.
         keep = [*left.columns, name] if len(factors) > 2 else needed
         found = self._lists(left, name, first)
-        relation = self._met(left, name, found, keep) if found else self._shortest_first(left, name, first)
+        relation = self._met(left, name, found, keep) if found else None
+        if relation is None:
+            relation = self._shortest_first(left, name, first)
         for version, terms in factors[2:]:
             relation = self.join(relation, version, terms)
         return relation.keep(needed)
@@ -324,7 +326,10 @@ class ColumnarEngine:
         low, high = ranges(keys, unique)
         return low[inverse], high[inverse]
 
-    def _met(self, left: Relation, name: str, lists: Sequence[_List], needed: Sequence[str]) -> Relation:
+    def _met(
+        self, left: Relation, name: str, lists: Sequence[_List], needed: Sequence[str]
+    ) -> Relation | None:
+        """None where a plain join does as well."""
         # The longer lists are spread out, the shorter ones read.
         a, b = lists[0], lists[-1]
         single = len(lists) == 1
@@ -336,9 +341,9 @@ class ColumnarEngine:
             self._halved(lambda part: meet_sizes(*a, *b, part, self._places(), found), order)
             counts = found if left.counts is None else found * left.counts
             return Relation(columns, len(left), counts).take(found != 0)
-        if len(columns) == len(left.columns) and not single:
-            return self._met_rows(left, name, (a, b))
-        groups = part(self.pairs, list(columns.values()), len(left)).astype(np.int64)
+        groups = self._groups(left, columns, int(np.minimum(a[3] - a[2], b[3] - b[2]).sum()))
+        if groups is None:
+            return self._met_rows(left, name, (a, b)) if not single else None
         order = _ascending((groups << 32) + a[2])
         parts = self._halved(
             lambda part: meet_groups(*a, *b, part, self._places(), groups, factors, self._places(), single),
@@ -347,7 +352,15 @@ class ColumnarEngine:
         )
         member, values, counts = (np.concatenate([p[i] for p in parts]) for i in range(3))
         found_columns = {n: c[member] for n, c in columns.items()}
-        return Relation({**found_columns, name: values}, len(member), counts)
+        return Relation({**found_columns, name: values}, len(member), None if (counts == 1).all() else counts)
+
+    def _groups(self, left: Relation, columns: dict[str, Ids], candidates: int) -> Rows | None:
+        """A number for each combination of some columns, if rows share them and have candidates to add up."""
+        if len(columns) == len(left.columns) or candidates <= 2 * len(left):
+            return None
+        groups = part(self.pairs, list(columns.values()), len(left)).astype(np.int64)
+        ordered = groups if (groups[1:] >= groups[:-1]).all() else np.sort(groups)
+        return groups if (ordered[1:] == ordered[:-1]).any() else None
 
     def _met_rows(self, left: Relation, name: str, lists: tuple[_List, _List]) -> Relation:
         """Each row with each candidate; nothing to add up."""
@@ -363,7 +376,7 @@ class ColumnarEngine:
 
     def _places(self) -> Rows:
         """A zero for each id."""
-        return np.zeros(max(len(self.dictionary), self.pairs.size) + 1, np.int64)
+        return np.zeros(len(self.dictionary) + 1, np.int64)
 
     def _halved(self, work: Callable[[Rows], Result], rows: Rows, groups: Rows | None = None) -> list[Result]:
         """Work on rows, on both cores if there are many; no group is cut in two."""
@@ -502,10 +515,9 @@ class ColumnarEngine:
     def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
         values, counts = self._degrees(a, i)
         others, factors = self._degrees(b, j)
-        at = np.minimum(np.searchsorted(others, values), max(0, len(others) - 1))
-        if not len(others):
-            return 0.0
-        return float((counts * np.where(others[at] == values, factors[at], 0.0)).sum())
+        at = locate(others, values)
+        hit = at >= 0
+        return float(counts[hit] @ factors[at[hit]])
 
     def _degrees(self, version: Version, column: int) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """The values of a column with how often each occurs, in the largest part of a version."""
