@@ -22,6 +22,7 @@ from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
 from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
 from hdlog.program.terms import RDF_TYPE, Constant, Iri
+from hdlog.report.explain import describe
 from hdlog.text import Dialect, parse, read
 
 Row = tuple[Constant, ...]
@@ -239,21 +240,12 @@ class Reasoner:
         return found
 
     def explain(self) -> dict[str, Any]:
-        """Components and what evaluates them, as plain data."""
+        """Components, rules, methods and trees, with what they keep and took, as plain data."""
         return {
-            "components": [
-                {
-                    "predicates": [str(p) for p in step.predicates],
-                    "recursive": any(step.is_recursive(m) for m in step.kept),
-                    "rules": [
-                        {"heads": [h.name for h in m.rule.heads], "method": "standard"} for m in step.kept
-                    ],
-                }
-                for step in self._driver.steps
-                if step.kept
-            ],
+            **describe(self._driver),
             "facts": {str(p): n for p, n in self.counts().items()},
-            "bytes": sum(t.nbytes for t in self._driver.state.tables.values()),
+            "bytes": sum(t.nbytes for t in self._driver.state.tables.values())
+            + sum(self.engine.bytes(run) for view in self._driver.state.views.values() for run in view.runs),
         }
 
 

@@ -14,6 +14,8 @@ from rich.console import Console
 
 import hdlog
 from hdlog.errors import HdlogError, ProgramError
+from hdlog.plan.tuning import Tuning
+from hdlog.program.model import EvaluationMethod
 from hdlog.report.check import as_table, describe
 from hdlog.report.progress import Progress
 from hdlog.text import Dialect, Reading, examine_file
@@ -25,6 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+METHOD_HELP = "How rules are evaluated: join plans, hypertree decompositions, or for each rule the cheaper."
+WITHOUT_HELP = "Improvements to switch off, with commas between: views, sharing, ... (see docs/engine.md)."
 WARNINGS_SHOWN = 3
 INTERRUPTED = 130
 
@@ -84,6 +88,8 @@ def run(
     ] = None,
     max_rounds: Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")] = None,
     max_facts: Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")] = None,
+    method: Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)] = "combined",
+    without: Annotated[str, typer.Option(help=WITHOUT_HELP)] = "",
     json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Materialise rules over facts and write the results.
@@ -106,6 +112,7 @@ def run(
                 max_rounds,
                 max_facts,
                 progress,
+                Tuning(method).without(without),
             )
         except KeyboardInterrupt:
             progress.say("")
@@ -116,6 +123,42 @@ def run(
     elif out is None or str(out) != "-":
         for line in summary["lines"]:
             console.print(line, highlight=False, markup=False)
+
+
+@app.command()
+def explain(
+    files: Annotated[
+        list[Path], typer.Argument(help="Rule files, and fact files to evaluate them over, if any.")
+    ],
+    facts: Annotated[
+        Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")
+    ] = Path(),
+    dialect: Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")] = None,
+    method: Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)] = "combined",
+    without: Annotated[str, typer.Option(help=WITHOUT_HELP)] = "",
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with pictures to this file, in place of the text.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON in place of the text.")] = False,
+) -> None:
+    """Show how each rule is evaluated and why: its width, the method, the tree, and what each node keeps.
+
+    With facts the rules are run, and actual rows and times stand beside the estimates.
+    """
+    with Progress(Console(stderr=True)) as progress:
+        progress.say("loading the engine (compiling it, the first time: a few seconds)")
+        from hdlog.report.explain import as_text
+        from hdlog.report.page import page
+        from hdlog.running import explain_program
+
+        found = explain_program(files, facts, dialect, progress, Tuning(method).without(without))
+    if html is not None:
+        html.write_text(page(found, [str(f) for f in files]), encoding="utf-8")
+        print(f"written to {html}", file=sys.stderr)
+    if json_:
+        print(json.dumps(found))
+    elif html is None:
+        print(as_text(found))
 
 
 def problem_lines(reading: Reading, every_warning: bool) -> list[str]:

@@ -10,10 +10,12 @@ from typing import Any
 
 from hdlog.api import Reasoner
 from hdlog.engines.columnar.decode import FactTable
+from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.load import DATA_ENDINGS, Collector
 from hdlog.errors import UsageError, did_you_mean
 from hdlog.maintenance.trace import Event
 from hdlog.pipeline.files import input_files, write_relation, write_triples
+from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate, Program
 from hdlog.text import ENDINGS, Dialect, read
 
@@ -27,22 +29,15 @@ def run_program(
     max_rounds: int | None,
     max_facts: int | None,
     progress: Callable[[Event], None],
+    tuning: Tuning,
 ) -> dict[str, Any]:
     """Materialise and write; returns what a summary tells."""
-    rules = [f for f in files if not _is_data(f)]
-    if not rules:
-        raise UsageError(f"no rule file among the arguments; rule files end in {' or '.join(ENDINGS)}")
-    program = Program()
-    for path in rules:
-        program += read(path, dialect)
-    reasoner = Reasoner(program, memory=memory, max_rounds=max_rounds, max_facts=max_facts, progress=progress)
+    program = read_rules(files, dialect)
+    reasoner = Reasoner(
+        program, memory=memory, max_rounds=max_rounds, max_facts=max_facts, progress=progress, tuning=tuning
+    )
     started = time.perf_counter()
-    collector = Collector(reasoner.engine, program)
-    for file in input_files(program, fact_folder):
-        collector.file(file.path, file.name, file.delimiter, file.header)
-    for path in (f for f in files if _is_data(f)):
-        collector.file(path)
-    given = collector.facts()
+    given = read_facts(reasoner, files, fact_folder)
     loaded = time.perf_counter()
     reasoner.materialise_encoded(given)
     done = time.perf_counter()
@@ -57,6 +52,39 @@ def run_program(
         "seconds": {"load": loaded - started, "materialise": done - loaded},
         "lines": lines,
     }
+
+
+def explain_program(
+    files: list[Path],
+    fact_folder: Path,
+    dialect: Dialect | None,
+    progress: Callable[[Event], None],
+    tuning: Tuning,
+) -> dict[str, Any]:
+    """How rules are evaluated: over facts, if there are any, or as they would be."""
+    reasoner = Reasoner(read_rules(files, dialect), progress=progress, tuning=tuning)
+    if any(map(_is_data, files)) or fact_folder != Path():
+        reasoner.materialise_encoded(read_facts(reasoner, files, fact_folder))
+    return reasoner.explain()
+
+
+def read_rules(files: list[Path], dialect: Dialect | None) -> Program:
+    rules = [f for f in files if not _is_data(f)]
+    if not rules:
+        raise UsageError(f"no rule file among the arguments; rule files end in {' or '.join(ENDINGS)}")
+    program = Program()
+    for path in rules:
+        program += read(path, dialect)
+    return program
+
+
+def read_facts(reasoner: Reasoner, files: list[Path], fact_folder: Path) -> dict[Predicate, Facts]:
+    collector = Collector(reasoner.engine, reasoner.program)
+    for file in input_files(reasoner.program, fact_folder):
+        collector.file(file.path, file.name, file.delimiter, file.header)
+    for path in (f for f in files if _is_data(f)):
+        collector.file(path)
+    return collector.facts()
 
 
 def _is_data(path: Path) -> bool:

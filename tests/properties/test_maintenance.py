@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from hdlog.api import Reasoner, Update
 from hdlog.engines.columnar import engine, table
 from hdlog.maintenance import nodes, standard
-from hdlog.plan import views
+from hdlog.plan import planner, views
+from hdlog.plan.decompose import decompose
+from hdlog.plan.decomposition import Decomposition, verify
+from hdlog.plan.decomposition import Node as HypertreeNode
 from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.model import Predicate, Program
 from hdlog.program.normalise import normalise
@@ -142,8 +145,34 @@ def price_of_views(data: st.DataObject) -> Iterator[None]:
         patch.setattr(views, "_KEPT", data.draw(st.sampled_from([views._KEPT, -1e6])))
         patch.setattr(standard, "_MANY", data.draw(st.sampled_from([0, standard._MANY])))
         patch.setattr(engine, "_WORTH_HALVES", data.draw(st.sampled_from([1, engine._WORTH_HALVES])))
+        patch.setattr(planner, "decompose", data.draw(st.sampled_from([decompose, padded])))
         patch.setattr(nodes, "_SMALL", data.draw(st.sampled_from([0, nodes._SMALL])))
         yield
+
+
+def padded(*arguments: Any, **options: Any) -> Decomposition | None:
+    """A decomposition with more atoms in its covers than it needs.
+
+    Then a tuple of a node stands for several matches, which in the normal form is rare: all that overdeletion,
+    inst_re and the counts of a node are about.
+    """
+    found = decompose(*arguments, **options)
+    if found is None:
+        return None
+    edges = found.hypergraph.edges
+
+    def pad(node: HypertreeNode) -> HypertreeNode:
+        below = frozenset().union(*(n.bag for n in node.subtree()))
+        more = [
+            e
+            for e, variables in enumerate(edges)
+            if e not in node.cover and not variables <= node.bag and variables & below <= node.bag
+        ]
+        return HypertreeNode(node.bag, (*node.cover, *more), tuple(map(pad, node.children)))
+
+    wider = Decomposition(found.hypergraph, pad(found.root))
+    verify(wider)
+    return wider
 
 
 @given(st.data())

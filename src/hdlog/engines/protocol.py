@@ -113,6 +113,9 @@ class Engine(Protocol):
 
     def size(self, table: Table) -> int: ...
 
+    def bytes(self, kept: Table | FactSet) -> int:
+        """How much memory a table or a set of facts takes, indexes included."""
+
     def fan_out(self, version: Version, bound: Sequence[int]) -> float:
         """How many facts a row meets, on average, that fixes the bound columns; an estimate."""
 

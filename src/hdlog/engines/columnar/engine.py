@@ -503,6 +503,9 @@ class ColumnarEngine:
     def size(self, table: Table) -> int:
         return len(table)
 
+    def bytes(self, kept: Table | Facts) -> int:
+        return kept.nbytes
+
     def fan_out(self, version: Version, bound: Sequence[int]) -> float:
         size = len(version.table) + sum(map(len, version.plus))
         if not size or not bound:

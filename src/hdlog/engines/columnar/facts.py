@@ -86,6 +86,11 @@ class Facts:
             self._distinct[bound] = int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
         return self._distinct[bound]
 
+    @property
+    def nbytes(self) -> int:
+        arrays = [(self.keys, self.counts), *self._indexes.values()]
+        return sum(array.nbytes for pair in arrays for array in pair if array is not None)
+
     def weights(self) -> Counts:
         return np.ones(len(self), np.int64) if self.counts is None else self.counts
 

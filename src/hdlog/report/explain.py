@@ -1,0 +1,211 @@
+"""How a program is evaluated, as plain data and as text: components, rules, methods, trees, what each took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hdlog.maintenance.driver import Driver
+from hdlog.maintenance.module import Module
+from hdlog.maintenance.state import Step
+from hdlog.plan.planner import RulePlan, TreeNode, plan_rule
+from hdlog.program.model import (
+    Aggregate,
+    Atom,
+    Bind,
+    BodyItem,
+    Call,
+    Expression,
+    Filter,
+    Negation,
+    Predicate,
+    Rule,
+)
+from hdlog.program.terms import Iri, Literal, Variable
+
+_ASSUMED_ROWS, _ASSUMED_VALUES = 10_000.0, 1_000.0
+
+
+class AssumedStatistics:
+    """For a program without facts: every predicate has as many."""
+
+    def rows(self, atom: Atom) -> float:
+        fixed = sum(not isinstance(t, Variable) for t in atom.terms)
+        return max(1.0, _ASSUMED_ROWS / _ASSUMED_VALUES**fixed) if atom.terms else 1.0
+
+    def distinct(self, atom: Atom, variable: str) -> float:
+        return min(_ASSUMED_VALUES, self.rows(atom))
+
+    def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
+        return None
+
+
+def describe(driver: Driver) -> dict[str, Any]:
+    """Everything about the state of a driver that a report shows; plain data, fit for JSON."""
+    return {
+        "method": driver.tuning.method,
+        "components": [_component(driver, step) for step in driver.steps if step.kept],
+        "rounds": [
+            {
+                "component": event.component,
+                "predicates": [short(name) for name in event.predicates],
+                "phase": event.phase,
+                "round": event.round,
+                "facts": event.facts,
+                "seconds": event.seconds,
+            }
+            for event in driver.trace.events
+        ],
+    }
+
+
+def _component(driver: Driver, step: Step) -> dict[str, Any]:
+    return {
+        "predicates": [p.name for p in step.predicates],
+        "recursive": any(step.is_recursive(m) for m in step.kept),
+        "rules": [_rule(driver, step, driver.modules[m.rule]) for m in step.kept],
+    }
+
+
+def _rule(driver: Driver, step: Step, module: Module) -> dict[str, Any]:
+    rule = module.rule
+    known = driver.decompositions.plans.get(rule)
+    plan = (
+        known[0] if known else plan_rule(rule, AssumedStatistics(), driver.tuning, step.is_recursive(module))
+    )
+    return {
+        "text": rule_text(rule),
+        "where": str(rule.span) if rule.span else None,
+        "heads": [h.name for h in rule.heads],
+        "atoms": [
+            {"text": item_text(a), "variables": list(dict.fromkeys(v.name for v in a.variables()))}
+            for a in rule.atoms()
+        ],
+        "kind": "complex" if (plan.width or 0) > 1 else "simple",
+        "recursive": step.is_recursive(module),
+        "width": plan.width,
+        "method": plan.method,
+        "why": plan.why,
+        "assumed": known is None,
+        "costs": dict(zip(("standard", "tree"), plan.costs, strict=True)) if plan.costs else None,
+        "seconds": driver.state.spent.get(rule, 0.0),
+        "trees": [_tree(driver, plan, root.heads, root.tree) for root in plan.roots],
+    }
+
+
+def _tree(driver: Driver, plan: RulePlan, heads: Sequence[int], tree: TreeNode) -> dict[str, Any]:
+    return {
+        "heads": [item_text(plan.rule.heads[h]) for h in heads],
+        "root": _node(driver, tree),
+    }
+
+
+def _node(driver: Driver, node: TreeNode) -> dict[str, Any]:
+    cover = [item_text(item) for item in node.items]
+    cover += [f"view of {', '.join(child.bag)}" for child in node.children if _is_view(child)]
+    found: dict[str, Any] = {
+        "bag": list(node.bag),
+        "cover": cover,
+        "keeps": [v.name for v in node.atom.variables()] if node.part else None,
+        "estimate": node.estimate,
+        "rows": None,
+        "bytes": None,
+        "seconds": None,
+        "children": [_node(driver, child) for child in node.children],
+    }
+    if node.part is not None and node.part in driver.decompositions.nodes:
+        found["rows"], found["bytes"] = _size(driver, node.part)
+        rule = driver.decompositions.nodes[node.part].rule
+        found["seconds"] = driver.state.spent.get(rule, 0.0)
+    return found
+
+
+def _is_view(node: TreeNode) -> bool:
+    return node.part is not None and node.part.name.startswith("#view")
+
+
+def _size(driver: Driver, predicate: Predicate) -> tuple[int, int]:
+    if predicate in driver.state.views:
+        runs = driver.state.views[predicate].runs
+        return sum(driver.engine.count(r) for r in runs), sum(driver.engine.bytes(r) for r in runs)
+    table = driver.state.tables[predicate]
+    return driver.engine.size(table), driver.engine.bytes(table)
+
+
+# Text.
+
+
+def as_text(explanation: Mapping[str, Any]) -> str:
+    return "\n".join(_lines(explanation))
+
+
+def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
+    for component in explanation["components"]:
+        kind = "recursive" if component["recursive"] else "not recursive"
+        yield f"component {', '.join(short(p) for p in component['predicates'])} ({kind})"
+        for rule in component["rules"]:
+            yield f"  {rule['text']}"
+            width = f", width {rule['width']}" if rule["width"] else ""
+            took = f", {rule['seconds']:.3f} s" if rule["seconds"] else ""
+            yield f"    {rule['kind']}{width}: {rule['method']}, {rule['why']}{took}"
+            if rule["costs"] and rule["method"] == "hd":
+                yield (
+                    f"    estimated rows: join plan {rule['costs']['standard']:,.0f}, "
+                    f"tree {rule['costs']['tree']:,.0f}"
+                    + (" (assuming 10,000 facts of each predicate)" if rule["assumed"] else "")
+                )
+            for tree in rule["trees"]:
+                yield f"    tree for {', '.join(tree['heads'])}"
+                yield from _tree_lines(tree["root"], "      ", "")
+        yield ""
+
+
+def _tree_lines(node: Mapping[str, Any], indent: str, mark: str) -> Iterator[str]:
+    kept = "" if node["keeps"] is None else f" keeps ({', '.join(node['keeps'])})"
+    rows = "" if node["rows"] is None else f", has {node['rows']:,}"
+    took = "" if not node["seconds"] else f", {node['seconds']:.3f} s"
+    yield (
+        f"{indent}{mark}{{{', '.join(node['bag'])}}} by {', '.join(node['cover']) or 'nothing'};"
+        f"{kept} about {node['estimate']:,.0f} rows{rows}{took}"
+    )
+    deeper = indent + {"": "", "├─ ": "│  ", "└─ ": "   "}[mark]
+    for i, child in enumerate(node["children"]):
+        last = i == len(node["children"]) - 1
+        yield from _tree_lines(child, deeper, "└─ " if last else "├─ ")
+
+
+def rule_text(rule: Rule) -> str:
+    heads = ", ".join(map(item_text, rule.heads))
+    return f"{heads} :- {', '.join(map(item_text, rule.body))}" if rule.body else heads
+
+
+def item_text(item: BodyItem) -> str:
+    match item:
+        case Atom():
+            return f"{short(item.name)}({', '.join(map(_expression, item.terms))})"
+        case Negation():
+            return f"not {', '.join(map(item_text, item.body))}"
+        case Filter():
+            return f"filter {_expression(item.condition)}"
+        case Bind():
+            return f"{item.variable.name} = {_expression(item.expression)}"
+        case Aggregate():
+            return f"aggregate over {', '.join(map(item_text, item.body))}"
+
+
+def _expression(expression: Expression) -> str:
+    match expression:
+        case Call():
+            return f"{expression.function}({', '.join(map(_expression, expression.arguments))})"
+        case Variable():
+            return expression.name
+        case Iri():
+            return short(expression.value)
+        case Literal():
+            return repr(expression.lexical)
+    return str(expression)
+
+
+def short(name: str) -> str:
+    """The last part of an IRI."""
+    return name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1] if "://" in name else name

@@ -1,0 +1,404 @@
+"""An explanation as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from typing import Any
+
+from hdlog.report.drawing import (
+    Markup,
+    bytes_text,
+    hypergraph,
+    seconds_text,
+    shortened,
+    tag,
+    together,
+    tree,
+)
+
+Rule = Mapping[str, Any]
+Node = Mapping[str, Any]
+Event = Mapping[str, Any]
+
+_BARS = 240
+"""more rounds than this are drawn several to a bar"""
+_NODES = 40
+
+
+def page(explanation: Mapping[str, Any], files: Sequence[str]) -> str:
+    """The page for an explanation of some files."""
+    rules = list(enumerate(_rules(explanation), 1))
+    drawn = [(i, rule) for i, rule in rules if rule["trees"]]
+    parts = [
+        _header(explanation, files, len(rules)),
+        _summary(rules),
+        _rounds(explanation["rounds"]),
+        _memory(drawn),
+        *(_section(i, rule) for i, rule in drawn),
+    ]
+    head = [
+        Markup(
+            '<meta charset="utf-8"/><meta name="viewport" content="width=device-width, initial-scale=1"/>'
+        ),
+        tag("title", f"{', '.join(files) or 'no files'}: how the rules are evaluated"),
+        tag("style", Markup(_STYLE)),
+    ]
+    document = tag("html", tag("head", *head), tag("body", tag("main", *parts)), lang="en")
+    return f"<!DOCTYPE html>\n{document}\n"
+
+
+def _rules(explanation: Mapping[str, Any]) -> list[Rule]:
+    """Each rule once, though one with several heads belongs to several components."""
+    found: list[Rule] = []
+    for component in explanation["components"]:
+        for rule in component["rules"]:
+            if len(rule["heads"]) == 1 or rule not in found:
+                found.append(rule)
+    return found
+
+
+def _header(explanation: Mapping[str, Any], files: Sequence[str], rules: int) -> Markup:
+    facts, rounds = explanation["facts"], explanation["rounds"]
+    tiles = [("method", explanation["method"]), ("rules", f"{rules:,}")]
+    if rounds:
+        tiles += [
+            ("facts", f"{sum(facts.values()):,}"),
+            ("memory", bytes_text(explanation["bytes"])),
+            ("rounds", f"{len(rounds):,}"),
+            ("time", seconds_text(rounds[-1]["seconds"])),
+        ]
+    return tag(
+        "header",
+        tag("h1", "How the rules are evaluated"),
+        tag("p", *_commas(tag("code", f) for f in files), class_="files"),
+        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles)),
+        "" if rounds else tag("p", "Not run: no facts. Sizes and costs are estimates.", class_="note"),
+    )
+
+
+def _commas(parts: Iterator[Markup]) -> list[str]:
+    return [text for part in parts for text in (", ", part)][1:]
+
+
+# All rules.
+
+
+def _summary(rules: Sequence[tuple[int, Rule]]) -> Markup:
+    if not rules:
+        return tag("p", "The program has no rules.", class_="note")
+    most = max(rule["seconds"] + _node_seconds(rule) for _, rule in rules)
+    names = ("", "rule", "kind", "recursive", "width", "method", "why", "seconds")
+    rows = (_row(i, rule, most) for i, rule in rules)
+    note = "Seconds add up over all updates; the lighter part of a bar is what the nodes of the tree took."
+    return tag(
+        "section",
+        tag("h2", "Rules"),
+        tag(
+            "table",
+            tag("thead", tag("tr", *(tag("th", n, scope="col") for n in names))),
+            tag("tbody", *rows),
+            class_="rules",
+        ),
+        tag("p", note, class_="note") if most else "",
+    )
+
+
+def _row(number: int, rule: Rule, most: float) -> Markup:
+    own, nodes = rule["seconds"], _node_seconds(rule)
+    bars = [
+        tag("i", style=f"width:{100 * s / (most or 1):.1f}%", class_=c)
+        for s, c in ((own, "own"), (nodes, "of"))
+    ]
+    cells = [
+        ("", f"{number}", "number"),
+        ("rule", _rule_cell(number, rule), "text"),
+        ("kind", rule["kind"], None),
+        ("recursive", "recursive" if rule["recursive"] else "", None),
+        ("width", "" if rule["width"] is None else f"{rule['width']}", "number"),
+        ("method", tag("b", rule["method"]) if rule["trees"] else rule["method"], None),
+        ("why", rule["why"], "why"),
+        (
+            "seconds",
+            together([seconds_text(own + nodes), tag("div", *bars, class_="bar")]) if most else "",
+            "seconds",
+        ),
+    ]
+    return tag(
+        "tr", *(tag("td", text, class_=c, data_name=name) for name, text, c in cells), id=f"row-{number}"
+    )
+
+
+def _rule_cell(number: int, rule: Rule) -> Markup:
+    text = rule["text"]
+    if rule["trees"]:
+        return tag("a", tag("code", shortened(text, 110)), href=f"#rule-{number}", title=text)
+    if len(text) <= 160:
+        return tag("code", text)
+    return tag("details", tag("summary", tag("code", shortened(text, 110))), tag("code", text))
+
+
+def _node_seconds(rule: Rule) -> float:
+    return sum(node["seconds"] or 0.0 for node in _nodes(rule))
+
+
+def _nodes(rule: Rule) -> list[Node]:
+    """The nodes of a rule's trees, each once."""
+    found: list[Node] = []
+    waiting = [t["root"] for t in rule["trees"]]
+    while waiting:
+        node = waiting.pop(0)
+        if node not in found:
+            found.append(node)
+        waiting += node["children"]
+    return found
+
+
+# Rounds.
+
+
+def _rounds(events: Sequence[Event]) -> Markup:
+    if not events:
+        return Markup()
+    ends = [0.0, *(e["seconds"] for e in events)]
+    took = [{**e, "seconds": max(0.0, b - a)} for e, (a, b) in zip(events, pairwise(ends), strict=True)]
+    size = math.ceil(len(took) / _BARS)
+    components = [list(group) for _, group in groupby(took, key=lambda e: e["component"])]
+    groups = [[_merged(c[i : i + size]) for i in range(0, len(c), size)] for c in components]
+    deletes = any(e["phase"] == "overdelete" for e in events)
+    names = [tag("div", tag("span", ", ".join(g[0]["predicates"])), style=_share(g)) for g in groups]
+    return tag(
+        "section",
+        tag("h2", "Rounds"),
+        *_plot(groups, "facts", lambda n: f"{n:,}"),
+        *_plot(groups, "seconds", seconds_text),
+        tag("div", *names, class_="plot names"),
+        tag(
+            "p",
+            tag("i", class_="overdelete key"),
+            " overdelete, ",
+            tag("i", class_="key"),
+            " all other phases",
+            class_="note",
+        )
+        if deletes
+        else "",
+        tag("details", tag("summary", "All rounds as a table"), _rounds_table(took)),
+    )
+
+
+def _merged(events: Sequence[Event]) -> Event:
+    first, last = events[0], events[-1]
+    rounds = f"round {first['round']}" if len(events) == 1 else f"rounds {first['round']} to {last['round']}"
+    return {
+        **last,
+        "name": f"{', '.join(first['predicates'])}, {last['phase']}, {rounds}",
+        "facts": sum(e["facts"] for e in events),
+        "seconds": sum(e["seconds"] for e in events),
+    }
+
+
+def _plot(groups: Sequence[Sequence[Event]], what: str, text: Callable[[Any], str]) -> list[Markup]:
+    """One bar for each round, side by side, those of a component together."""
+    most = max(e[what] for group in groups for e in group)
+
+    def bar(event: Event) -> Markup:
+        height = f"height:{100 * event[what] / (most or 1):.1f}%"
+        filled = tag("i", style=height, class_=event["phase"]) if event[what] else ""
+        return tag("b", filled, title=f"{event['name']}: {text(event[what])}")
+
+    return [
+        tag("h3", f"{what.capitalize()} in each round", tag("small", f"up to {text(most)}")),
+        tag("div", *(tag("div", *map(bar, g), style=_share(g)) for g in groups), class_="plot"),
+    ]
+
+
+def _share(group: Sequence[Event]) -> str:
+    return f"flex-grow:{len(group)};max-width:{2 * len(group)}rem"
+
+
+def _rounds_table(events: Sequence[Event]) -> Markup:
+    names = ("component", "phase", "round", "facts", "time")
+    rows = (
+        (
+            ", ".join(e["predicates"]),
+            e["phase"],
+            f"{e['round']}",
+            f"{e['facts']:,}",
+            seconds_text(e["seconds"]),
+        )
+        for e in events
+    )
+    return tag(
+        "table",
+        tag("thead", tag("tr", *(tag("th", n, scope="col") for n in names))),
+        tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows)),
+        class_="rounds",
+    )
+
+
+# Nodes.
+
+
+def _memory(rules: Sequence[tuple[int, Rule]]) -> Markup:
+    nodes = [(i, n) for i, rule in rules for n in _nodes(rule) if n["bytes"] is not None]
+    if not nodes:
+        return Markup()
+    nodes.sort(key=lambda entry: -entry[1]["bytes"])
+    shown, most = nodes[:_NODES], nodes[0][1]["bytes"] or 1
+    rest = f" The {_NODES} largest of {len(nodes)}." if len(nodes) > _NODES else ""
+    return tag(
+        "section",
+        tag("h2", "Memory of the nodes"),
+        tag("p", "Nodes that rules share stand under each of them." + rest, class_="note"),
+        tag("table", tag("tbody", *(_memory_row(i, node, most) for i, node in shown)), class_="memory"),
+    )
+
+
+def _memory_row(number: int, node: Node, most: int) -> Markup:
+    bar = tag("i", style=f"width:{100 * node['bytes'] / most:.1f}%", class_="own")
+    return tag(
+        "tr",
+        tag("td", tag("a", f"rule {number}", href=f"#rule-{number}")),
+        tag("td", tag("code", f"{{{', '.join(node['bag'])}}}")),
+        tag("td", f"{node['rows']:,} rows", class_="number"),
+        tag("td", bytes_text(node["bytes"]), class_="number"),
+        tag("td", tag("div", bar, class_="bar"), class_="wide"),
+    )
+
+
+# One rule.
+
+
+def _section(number: int, rule: Rule) -> Markup:
+    head, arrow, body = rule["text"].partition(" :- ")
+    width = "" if rule["width"] is None else f", width {rule['width']}"
+    recursive = ", recursive" if rule["recursive"] else ""
+    facts = f"{rule['kind']}{width}{recursive}: {rule['method']}, {rule['why']}"
+    if rule["seconds"]:
+        facts += f"; {seconds_text(rule['seconds'])}"
+    if nodes := _node_seconds(rule):
+        facts += f" and {seconds_text(nodes)} in its nodes"
+    if rule["costs"]:
+        costs = rule["costs"]
+        facts += (
+            f". Estimated rows: {costs['standard']:,.0f} by a join plan, {costs['tree']:,.0f} by the tree"
+        )
+    if rule["assumed"]:
+        facts += ", as if each predicate had 10,000 facts"
+    where = tag("p", tag("code", rule["where"]), class_="note") if rule["where"] else ""
+    return tag(
+        "section",
+        tag("h2", f"Rule {number} ", tag("a", "back to the table", href=f"#row-{number}", class_="back")),
+        tag("pre", tag("b", head), f"{arrow}{body}"),
+        where,
+        tag("p", f"{facts}."),
+        tag("div", _hypergraph(rule), *map(_tree, rule["trees"]), class_="pictures"),
+        id=f"rule-{number}",
+    )
+
+
+def _hypergraph(rule: Rule) -> Markup:
+    caption = tag("figcaption", "Hypergraph; filled dots are variables of the head")
+    return tag("figure", caption, hypergraph(rule))
+
+
+def _tree(found: Mapping[str, Any]) -> Markup:
+    caption = tag("figcaption", "Tree for ", tag("code", ", ".join(found["heads"])))
+    return tag("figure", caption, tag("div", tree(found["root"]), class_="scroll", tabindex="0"))
+
+
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1c2128; --quiet: #5b6470; --line: #d8dde4; --soft: #f4f6f9;
+  --accent: #1f62a8; --light: #9cc3ea; --warn: #c2630a;
+  --hue0: #0f766e; --hue1: #a21caf; --hue2: #a24a06; --hue3: #3a7420; --hue4: #b91c1c; --hue5: #4f46e5 }
+@media screen and (prefers-color-scheme: dark) { :root { --paper: #14171c; --ink: #e5e8ec; --quiet: #9ca6b3;
+  --line: #363d47; --soft: #1d2229; --accent: #6cb0f5; --light: #2f5f91; --warn: #f0a055;
+  --hue0: #5eead4; --hue1: #e879f9; --hue2: #fbbf24; --hue3: #a3e635; --hue4: #fca5a5; --hue5: #a5b4fc } }
+* { box-sizing: border-box }
+html { scroll-behavior: smooth }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif;
+  print-color-adjust: exact; -webkit-print-color-adjust: exact }
+main { max-width: 76rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
+h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 }
+h2 { font-size: 1.25rem; margin: 3rem 0 .75rem }
+h3 { font-size: .875rem; font-weight: 600; margin: 1.25rem 0 .25rem }
+h3 small { font-weight: 400; color: var(--quiet); margin-left: .75em }
+code, pre, svg { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace }
+code, pre { font-size: .8125rem; overflow-wrap: anywhere; white-space: pre-wrap }
+pre { background: var(--soft); border-radius: 6px; padding: .75rem 1rem; margin: 0 0 .75rem }
+a { color: var(--accent) }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
+p { margin: .5rem 0; max-width: 48rem }
+.note, figcaption, .files { color: var(--quiet); font-size: .875rem }
+.back { font-size: .8125rem; font-weight: 400; margin-left: .5em }
+dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.25rem 0 0 }
+dt { color: var(--quiet); font-size: .8125rem }
+dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums }
+table { border-collapse: collapse; width: 100%; font-size: .875rem; font-variant-numeric: tabular-nums }
+th { text-align: left; font-weight: 600; color: var(--quiet); white-space: nowrap }
+th, td { padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
+tr:target { background: var(--soft) }
+.number { text-align: right; white-space: nowrap }
+.rules .text { min-width: 18rem; width: 45% }
+.rules .text a { text-decoration: none }
+.rules .text a:hover { text-decoration: underline }
+.rules .why { color: var(--quiet); min-width: 9rem }
+.seconds { white-space: nowrap; min-width: 7rem }
+.memory .wide { width: 50% }
+.bar { display: flex; height: .5rem; margin-top: .3rem }
+.own { background: var(--accent); min-width: 1px }
+.of { background: var(--light) }
+.plot { display: flex; gap: 6px }
+.plot > div { display: flex; flex: 1 1 0; min-width: 0; height: 6.5rem; border-bottom: 1px solid var(--line) }
+.plot b { flex: 1 1 0; min-width: 0; height: 100%; display: flex; align-items: flex-end; padding-right: 1px }
+.plot b:hover { background: var(--soft) }
+.plot i { flex: 1; background: var(--accent); min-height: 1px }
+.names > div { height: auto; border: 0; font-size: .75rem; color: var(--quiet) }
+.names span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+.key { display: inline-block; width: .7em; height: .7em; background: var(--accent) }
+.plot .overdelete, .overdelete.key { background: var(--warn) }
+details { margin: .75rem 0 } td details { margin: 0 } summary { cursor: pointer }
+.pictures { display: flex; flex-wrap: wrap; gap: 1.5rem 4rem; margin-top: 1.25rem }
+figure { margin: 0; max-width: 100%; break-inside: avoid }
+figcaption { margin-bottom: .5rem }
+.scroll { overflow-x: auto }
+svg { display: block; font-size: 12px; height: auto }
+figure > svg { max-width: 100% }
+text { fill: var(--ink) }
+.bold { font-weight: 700 }
+.quiet { fill: var(--quiet) }
+.halo { paint-order: stroke; stroke: var(--paper); stroke-width: 5px; stroke-linejoin: round }
+.edge { fill: none; stroke: var(--quiet); stroke-width: 1.3 }
+.point { fill: var(--quiet) }
+.dot { fill: var(--paper); stroke: var(--ink); stroke-width: 1.6 }
+.dot.head { fill: var(--accent); stroke: var(--accent) }
+.ring { fill: none; stroke: var(--quiet); stroke-width: 1.3; stroke-dasharray: 3 2 }
+.hull { fill-opacity: .1; stroke-width: 1.5 }
+.node { fill: var(--soft); stroke: var(--quiet) }
+.node.unkept { fill: var(--paper); stroke-dasharray: 4 3 }
+.divide { stroke: var(--line) }
+HUES
+@media (max-width: 44rem) {
+  .rules thead { display: none }
+  .rules tr { display: flex; flex-wrap: wrap; gap: 0 1rem; padding: .6rem 0; border-bottom: 1px solid var(--line) }
+  .rules td { border: 0; padding: 0; text-align: left; min-width: 0 }
+  .rules td:empty { display: none }
+  .rules .text { flex: 1 1 calc(100% - 3rem); width: auto; min-width: 0 }
+  .rules .why, .rules .seconds { flex-basis: 100% }
+  .rules [data-name=width]::before { content: "width " }
+  .memory tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .4rem 0 }
+  .memory td { border: 0; padding: 0 } .memory .wide { flex-basis: 100% }
+}
+@media print {
+  body { font-size: 11pt } main { max-width: none; padding: 0 } .back { display: none }
+  h2 { break-after: avoid } tr { break-inside: avoid } .scroll { overflow: visible } .scroll svg { max-width: 100% }
+}
+""".replace(
+    "HUES",
+    "\n".join(
+        f".hull.hue{i} {{ fill: var(--hue{i}); stroke: var(--hue{i}) }} text.hue{i} {{ fill: var(--hue{i}) }}"
+        for i in range(6)
+    ),
+)
