@@ -145,6 +145,7 @@ def price_of_views(data: st.DataObject) -> Iterator[None]:
         patch.setattr(views, "_KEPT", data.draw(st.sampled_from([views._KEPT, -1e6])))
         patch.setattr(standard, "_MANY", data.draw(st.sampled_from([0, standard._MANY])))
         patch.setattr(engine, "_WORTH_HALVES", data.draw(st.sampled_from([1, engine._WORTH_HALVES])))
+        patch.setattr(planner, "_LITTLE", data.draw(st.sampled_from([0.0, planner._LITTLE])))
         patch.setattr(planner, "decompose", data.draw(st.sampled_from([decompose, padded])))
         patch.setattr(nodes, "_SMALL", data.draw(st.sampled_from([0, nodes._SMALL])))
         yield

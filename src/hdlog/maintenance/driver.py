@@ -123,7 +123,11 @@ class Driver:
         if node.counted:
             count_view(self.state, node)
         else:
-            self._update_step(Step((node.predicate,), (node,), uncounted=not self.tuning.counting), {})
+            step = Step((node.predicate,), (node,), uncounted=not self.tuning.counting)
+            if step.recursive:
+                DRed(self.state, step, Trace()).run({})
+            else:
+                count(self.state, step, {})
 
     def _update_step(self, step: Step, asserted: dict[Predicate, FactSet]) -> None:
         if step.recursive:
@@ -183,11 +187,11 @@ class Driver:
 
     def _reclassify(self, old: Steps, new: Steps) -> None:
         """Move supports between the two kinds where a rule has become recursive, or is so no more."""
-        before = {(m, p): s.is_recursive(m) for s in old for m in s.kept for p in s.predicates}
+        before = {(m.rule, p): s.is_recursive(m) for s in old for m in s.kept for p in s.predicates}
         for step in new:
             for module in (*step.kept, *step.gone):
                 for number, head in enumerate(module.rule.heads):
-                    was = before.get((module, head.predicate))
+                    was = before.get((module.rule, head.predicate))
                     now = step.is_recursive(module)
                     if head.predicate in step.predicates and was is not None and was is not now:
                         self._move(module, number, head.predicate, now)

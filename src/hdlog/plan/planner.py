@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from hdlog.plan.cost import Estimator, PaperCosts, Statistics
@@ -18,6 +19,8 @@ from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negatio
 
 _SIMPLE_GAIN = 4.0
 """An acyclic rule is evaluated over a tree only if that looks so many times cheaper."""
+_LITTLE = 200_000.0
+"""Rows that a join plan may make before looking for something better is worth the time."""
 _WIDER = 1
 """How far above the hypertree width a cheaper decomposition is looked for."""
 
@@ -87,9 +90,14 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         return RulePlan(rule, "standard", str(reason))
     if method == "standard":
         return RulePlan(rule, "standard", asked, width)
-    if method == "combined" and width == 1 and len(atoms) == 2:
+    if method == "combined" and width == 1 and sum(len(item_variables(a)) > 1 for a in atoms) < 3:
+        # Without three atoms that link variables nothing can multiply; not worth even counting distinct values.
         return RulePlan(rule, "standard", "acyclic", width)
     planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
+    if method == "combined" and planner.standard_cost < _LITTLE:
+        kind = "acyclic" if width == 1 else f"cyclic (width {width})"
+        why = f"{kind}, but a join plan makes few rows, about {planner.standard_cost:,.0f}"
+        return RulePlan(rule, "standard", why, width)
     try:
         plan = planner.with_views() if tuning.views else planner.with_nodes()
     except (BudgetExceeded, TooManyViews) as reason:
@@ -110,13 +118,15 @@ class _RulePlanner:
         self.estimator = Estimator(statistics)
         self.atoms = rule.atoms()
         self.parts: dict[str, Part] = {}
-        self.salt = "" if tuning.sharing else repr(rule)
         given = frozenset(v.name for atom in self.atoms for v in atom.variables())
         self.inner, self.last = self._divided(given)
         """other items that one node can decide, and those that wait for the whole match"""
         needed = frozenset().union(*map(item_variables, self.last)) & given
         self.outputs = [frozenset(v.name for v in h.variables()) & given | needed for h in rule.heads]
         self.together = bool(self.last) or not tuning.root_per_head
+
+    def _salt(self, bag: tuple[str, ...]) -> str:
+        return "" if self.tuning.sharing else f"{self.rule}{bag}"
 
     def _divided(self, given: frozenset[str]) -> tuple[list[BodyItem], tuple[BodyItem, ...]]:
         inner: list[BodyItem] = []
@@ -145,7 +155,8 @@ class _RulePlanner:
         why = "acyclic" if self.width == 1 else f"cyclic (width {self.width}), but a join plan is as cheap"
         return RulePlan(self.rule, "standard", why, self.width, costs=plan.costs)
 
-    def _standard_cost(self) -> float:
+    @cached_property
+    def standard_cost(self) -> float:
         factors = [self.estimator.factor(a) for a in self.atoms]
         output = frozenset().union(*self.outputs)
         shortest, average = self.estimator.evaluation(factors, output, meets=False)
@@ -178,7 +189,7 @@ class _RulePlanner:
             self.width,
             _joined(roots),
             tuple(self.parts.values()),
-            costs=(self._standard_cost(), cost),
+            costs=(self.standard_cost, cost),
         )
 
     def _head_groups(self) -> list[tuple[tuple[int, ...], frozenset[str]]]:
@@ -193,9 +204,9 @@ class _RulePlanner:
     def _view(self, node: ViewNode) -> TreeNode:
         children = tuple(self._view(child) for child in node.children)
         items = (*node.items, *(child.atom for child in children))
-        part, atom = make_part(items, node.columns, self.parts, True, node.view.rows, self.salt)
-        self.parts.setdefault(part.predicate.name, part)
         bag = tuple(sorted(node.bag))
+        part, atom = make_part(items, node.columns, self.parts, True, node.view.rows, self._salt(bag))
+        self.parts.setdefault(part.predicate.name, part)
         return TreeNode(bag, atom, node.items, children, node.view.rows, part.predicate)
 
     # Hypertrees, as in the paper.
@@ -229,7 +240,7 @@ class _RulePlanner:
             tuple(self.parts.values()),
             decomposition,
             self.last,
-            (self._standard_cost(), cost),
+            (self.standard_cost, cost),
         )
 
     def _node(self, node: HypertreeNode, waiting: list[BodyItem], costs: PaperCosts) -> TreeNode:
@@ -242,7 +253,7 @@ class _RulePlanner:
         if self.tuning.virtual and len(cover) == 1 and not mine and item_variables(cover[0]) == node.bag:
             return TreeNode(bag, cover[0], tuple(cover), children, size, None)
         items = (*cover, *mine)
-        part, atom = make_part(items, node.bag, self.parts, False, size, self.salt)
+        part, atom = make_part(items, node.bag, self.parts, False, size, self._salt(bag))
         self.parts.setdefault(part.predicate.name, part)
         return TreeNode(bag, atom, items, children, size, part.predicate)
 

@@ -63,7 +63,7 @@ def _component(driver: Driver, step: Step) -> dict[str, Any]:
     return {
         "predicates": [p.name for p in step.predicates],
         "recursive": any(step.is_recursive(m) for m in step.kept),
-        "rules": [_rule(driver, step, driver.modules[m.rule]) for m in step.kept],
+        "rules": [_rule(driver, step, m) for m in step.kept],
     }
 
 
@@ -77,6 +77,7 @@ def _rule(driver: Driver, step: Step, module: Module) -> dict[str, Any]:
         "text": rule_text(rule),
         "where": str(rule.span) if rule.span else None,
         "heads": [h.name for h in rule.heads],
+        "head_variables": sorted({v.name for h in rule.heads for v in h.variables()}),
         "atoms": [
             {"text": item_text(a), "variables": list(dict.fromkeys(v.name for v in a.variables()))}
             for a in rule.atoms()
@@ -105,6 +106,7 @@ def _node(driver: Driver, node: TreeNode) -> dict[str, Any]:
     cover += [f"view of {', '.join(child.bag)}" for child in node.children if _is_view(child)]
     found: dict[str, Any] = {
         "bag": list(node.bag),
+        "part": node.part.name if node.part else None,
         "cover": cover,
         "keeps": [v.name for v in node.atom.variables()] if node.part else None,
         "estimate": node.estimate,

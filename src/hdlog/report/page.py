@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
 from hdlog.report.drawing import (
+    HUES,
     Markup,
     bytes_text,
     hypergraph,
@@ -50,36 +51,33 @@ def page(explanation: Mapping[str, Any], files: Sequence[str]) -> str:
 
 
 def _rules(explanation: Mapping[str, Any]) -> list[Rule]:
-    """Each rule once, though one with several heads belongs to several components."""
-    found: list[Rule] = []
-    for component in explanation["components"]:
-        for rule in component["rules"]:
-            if len(rule["heads"]) == 1 or rule not in found:
-                found.append(rule)
-    return found
+    """Each rule once, though one with several heads belongs to several components; without facts no time counts."""
+    found: dict[object, Rule] = {}
+    for rule in (rule for component in explanation["components"] for rule in component["rules"]):
+        several = len(rule["heads"]) > 1
+        key = (rule["text"], rule["where"], rule["seconds"]) if several else len(found)
+        found[key] = {
+            **rule,
+            "recursive": rule["recursive"] or found.get(key, rule)["recursive"],
+            "seconds": rule["seconds"] if explanation["facts"] else 0.0,
+        }
+    return list(found.values())
 
 
 def _header(explanation: Mapping[str, Any], files: Sequence[str], rules: int) -> Markup:
     facts, rounds = explanation["facts"], explanation["rounds"]
     tiles = [("method", explanation["method"]), ("rules", f"{rules:,}")]
+    if facts:
+        tiles += [("facts", f"{sum(facts.values()):,}"), ("memory", bytes_text(explanation["bytes"]))]
     if rounds:
-        tiles += [
-            ("facts", f"{sum(facts.values()):,}"),
-            ("memory", bytes_text(explanation["bytes"])),
-            ("rounds", f"{len(rounds):,}"),
-            ("time", seconds_text(rounds[-1]["seconds"])),
-        ]
+        tiles += [("rounds", f"{len(rounds):,}"), ("time", seconds_text(rounds[-1]["seconds"]))]
     return tag(
         "header",
         tag("h1", "How the rules are evaluated"),
-        tag("p", *_commas(tag("code", f) for f in files), class_="files"),
+        tag("p", tag("code", ", ".join(files)), class_="note"),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles)),
-        "" if rounds else tag("p", "Not run: no facts. Sizes and costs are estimates.", class_="note"),
+        "" if facts else tag("p", "There are no facts. Sizes and costs are estimates.", class_="note"),
     )
-
-
-def _commas(parts: Iterator[Markup]) -> list[str]:
-    return [text for part in parts for text in (", ", part)][1:]
 
 
 # All rules.
@@ -90,44 +88,35 @@ def _summary(rules: Sequence[tuple[int, Rule]]) -> Markup:
         return tag("p", "The program has no rules.", class_="note")
     most = max(rule["seconds"] + _node_seconds(rule) for _, rule in rules)
     names = ("", "rule", "kind", "recursive", "width", "method", "why", "seconds")
-    rows = (_row(i, rule, most) for i, rule in rules)
-    note = "Seconds add up over all updates; the lighter part of a bar is what the nodes of the tree took."
+    note = "Seconds add up over all updates; the second part of a bar is what the nodes of the tree took."
     return tag(
         "section",
         tag("h2", "Rules"),
-        tag(
-            "table",
-            tag("thead", tag("tr", *(tag("th", n, scope="col") for n in names))),
-            tag("tbody", *rows),
-            class_="rules",
-        ),
+        _table(names, (_row(i, rule, most) for i, rule in rules), "rules"),
         tag("p", note, class_="note") if most else "",
     )
 
 
 def _row(number: int, rule: Rule, most: float) -> Markup:
-    own, nodes = rule["seconds"], _node_seconds(rule)
-    bars = [
-        tag("i", style=f"width:{100 * s / (most or 1):.1f}%", class_=c)
-        for s, c in ((own, "own"), (nodes, "of"))
-    ]
     cells = [
-        ("", f"{number}", "number"),
-        ("rule", _rule_cell(number, rule), "text"),
-        ("kind", rule["kind"], None),
-        ("recursive", "recursive" if rule["recursive"] else "", None),
-        ("width", "" if rule["width"] is None else f"{rule['width']}", "number"),
-        ("method", tag("b", rule["method"]) if rule["trees"] else rule["method"], None),
-        ("why", rule["why"], "why"),
-        (
-            "seconds",
-            together([seconds_text(own + nodes), tag("div", *bars, class_="bar")]) if most else "",
-            "seconds",
-        ),
+        ("number", f"{number}"),
+        ("text", _rule_cell(number, rule)),
+        ("kind", rule["kind"]),
+        ("recursive", "recursive" if rule["recursive"] else ""),
+        ("width number", "" if rule["width"] is None else f"{rule['width']}"),
+        ("method", tag("b", rule["method"]) if rule["trees"] else rule["method"]),
+        ("why", rule["why"]),
+        ("seconds", _seconds_cell(rule["seconds"], _node_seconds(rule), most) if most else ""),
     ]
-    return tag(
-        "tr", *(tag("td", text, class_=c, data_name=name) for name, text, c in cells), id=f"row-{number}"
-    )
+    return tag("tr", *(tag("td", text, class_=name) for name, text in cells), id=f"row-{number}")
+
+
+def _seconds_cell(own: float, nodes: float, most: float) -> Markup:
+    return together([tag("span", seconds_text(own + nodes)), _bar(own / most, nodes / most)])
+
+
+def _bar(*shares: float) -> Markup:
+    return tag("div", *(tag("i", style=f"width:{100 * share:.1f}%") for share in shares), class_="bar")
 
 
 def _rule_cell(number: int, rule: Rule) -> Markup:
@@ -166,26 +155,20 @@ def _rounds(events: Sequence[Event]) -> Markup:
     size = math.ceil(len(took) / _BARS)
     components = [list(group) for _, group in groupby(took, key=lambda e: e["component"])]
     groups = [[_merged(c[i : i + size]) for i in range(0, len(c), size)] for c in components]
-    deletes = any(e["phase"] == "overdelete" for e in events)
+    crowded = any(len(", ".join(g[0]["predicates"])) > 4 * len(g) for g in groups)
     names = [tag("div", tag("span", ", ".join(g[0]["predicates"])), style=_share(g)) for g in groups]
     return tag(
         "section",
         tag("h2", "Rounds"),
         *_plot(groups, "facts", lambda n: f"{n:,}"),
         *_plot(groups, "seconds", seconds_text),
-        tag("div", *names, class_="plot names"),
-        tag(
-            "p",
-            tag("i", class_="overdelete key"),
-            " overdelete, ",
-            tag("i", class_="key"),
-            " all other phases",
-            class_="note",
-        )
-        if deletes
-        else "",
+        tag("div", *names, class_="plot names upright" if crowded else "plot names"),
+        _KEY if any(e["phase"] == "overdelete" for e in events) else "",
         tag("details", tag("summary", "All rounds as a table"), _rounds_table(took)),
     )
+
+
+_KEY = tag("p", tag("i", class_="overdelete"), " overdelete, ", tag("i"), " other phases", class_="note key")
 
 
 def _merged(events: Sequence[Event]) -> Event:
@@ -221,21 +204,21 @@ def _share(group: Sequence[Event]) -> str:
 def _rounds_table(events: Sequence[Event]) -> Markup:
     names = ("component", "phase", "round", "facts", "time")
     rows = (
-        (
+        [
             ", ".join(e["predicates"]),
             e["phase"],
             f"{e['round']}",
             f"{e['facts']:,}",
             seconds_text(e["seconds"]),
-        )
+        ]
         for e in events
     )
-    return tag(
-        "table",
-        tag("thead", tag("tr", *(tag("th", n, scope="col") for n in names))),
-        tag("tbody", *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows)),
-        class_="rounds",
-    )
+    return _table(names, (tag("tr", *(tag("td", cell) for cell in row)) for row in rows), "rounds")
+
+
+def _table(names: Sequence[str], rows: Iterable[Markup], class_: str) -> Markup:
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))
+    return tag("table", head, tag("tbody", *rows), class_=class_)
 
 
 # Nodes.
@@ -257,14 +240,13 @@ def _memory(rules: Sequence[tuple[int, Rule]]) -> Markup:
 
 
 def _memory_row(number: int, node: Node, most: int) -> Markup:
-    bar = tag("i", style=f"width:{100 * node['bytes'] / most:.1f}%", class_="own")
     return tag(
         "tr",
-        tag("td", tag("a", f"rule {number}", href=f"#rule-{number}")),
+        tag("td", tag("a", f"rule {number}", href=f"#rule-{number}"), class_="number"),
         tag("td", tag("code", f"{{{', '.join(node['bag'])}}}")),
         tag("td", f"{node['rows']:,} rows", class_="number"),
         tag("td", bytes_text(node["bytes"]), class_="number"),
-        tag("td", tag("div", bar, class_="bar"), class_="wide"),
+        tag("td", _bar(node["bytes"] / most), class_="wide"),
     )
 
 
@@ -280,11 +262,8 @@ def _section(number: int, rule: Rule) -> Markup:
         facts += f"; {seconds_text(rule['seconds'])}"
     if nodes := _node_seconds(rule):
         facts += f" and {seconds_text(nodes)} in its nodes"
-    if rule["costs"]:
-        costs = rule["costs"]
-        facts += (
-            f". Estimated rows: {costs['standard']:,.0f} by a join plan, {costs['tree']:,.0f} by the tree"
-        )
+    if costs := rule["costs"]:
+        facts += f". Estimated rows: join plan {costs['standard']:,.0f}, tree {costs['tree']:,.0f}"
     if rule["assumed"]:
         facts += ", as if each predicate had 10,000 facts"
     where = tag("p", tag("code", rule["where"]), class_="note") if rule["where"] else ""
@@ -317,7 +296,6 @@ _STYLE = """
   --line: #363d47; --soft: #1d2229; --accent: #6cb0f5; --light: #2f5f91; --warn: #f0a055;
   --hue0: #5eead4; --hue1: #e879f9; --hue2: #fbbf24; --hue3: #a3e635; --hue4: #fca5a5; --hue5: #a5b4fc } }
 * { box-sizing: border-box }
-html { scroll-behavior: smooth }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif;
   print-color-adjust: exact; -webkit-print-color-adjust: exact }
 main { max-width: 76rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
@@ -331,7 +309,7 @@ pre { background: var(--soft); border-radius: 6px; padding: .75rem 1rem; margin:
 a { color: var(--accent) }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px }
 p { margin: .5rem 0; max-width: 48rem }
-.note, figcaption, .files { color: var(--quiet); font-size: .875rem }
+.note, figcaption { color: var(--quiet); font-size: .875rem }
 .back { font-size: .8125rem; font-weight: 400; margin-left: .5em }
 dl { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.25rem 0 0 }
 dt { color: var(--quiet); font-size: .8125rem }
@@ -341,24 +319,27 @@ th { text-align: left; font-weight: 600; color: var(--quiet); white-space: nowra
 th, td { padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line); vertical-align: top }
 tr:target { background: var(--soft) }
 .number { text-align: right; white-space: nowrap }
-.rules .text { min-width: 18rem; width: 45% }
+.rules .text { min-width: 18rem; width: 40% }
 .rules .text a { text-decoration: none }
 .rules .text a:hover { text-decoration: underline }
 .rules .why { color: var(--quiet); min-width: 9rem }
-.seconds { white-space: nowrap; min-width: 7rem }
+.seconds { white-space: nowrap; width: 11rem }
+.seconds > span { display: inline-block; width: 4.5rem; text-align: right }
+.seconds .bar { display: inline-flex; width: calc(100% - 5rem); margin-left: .5rem }
 .memory .wide { width: 50% }
-.bar { display: flex; height: .5rem; margin-top: .3rem }
-.own { background: var(--accent); min-width: 1px }
-.of { background: var(--light) }
+.bar { display: flex; height: .5rem; margin-top: .4rem }
+.bar i { background: var(--accent) }
+.bar i + i { background: var(--light) }
 .plot { display: flex; gap: 6px }
 .plot > div { display: flex; flex: 1 1 0; min-width: 0; height: 6.5rem; border-bottom: 1px solid var(--line) }
 .plot b { flex: 1 1 0; min-width: 0; height: 100%; display: flex; align-items: flex-end; padding-right: 1px }
 .plot b:hover { background: var(--soft) }
 .plot i { flex: 1; background: var(--accent); min-height: 1px }
-.names > div { height: auto; border: 0; font-size: .75rem; color: var(--quiet) }
+.names > div { height: auto; border: 0; margin-top: .25rem; overflow: hidden; font-size: .75rem; color: var(--quiet) }
 .names span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
-.key { display: inline-block; width: .7em; height: .7em; background: var(--accent) }
-.plot .overdelete, .overdelete.key { background: var(--warn) }
+.upright > div { writing-mode: vertical-lr; max-height: 9rem }
+.key i { display: inline-block; width: .7em; height: .7em; background: var(--accent) }
+.plot .overdelete, .key .overdelete { background: var(--warn) }
 details { margin: .75rem 0 } td details { margin: 0 } summary { cursor: pointer }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.5rem 4rem; margin-top: 1.25rem }
 figure { margin: 0; max-width: 100%; break-inside: avoid }
@@ -369,7 +350,7 @@ figure > svg { max-width: 100% }
 text { fill: var(--ink) }
 .bold { font-weight: 700 }
 .quiet { fill: var(--quiet) }
-.halo { paint-order: stroke; stroke: var(--paper); stroke-width: 5px; stroke-linejoin: round }
+.plate { fill: var(--paper); fill-opacity: .85 }
 .edge { fill: none; stroke: var(--quiet); stroke-width: 1.3 }
 .point { fill: var(--quiet) }
 .dot { fill: var(--paper); stroke: var(--ink); stroke-width: 1.6 }
@@ -380,14 +361,14 @@ text { fill: var(--ink) }
 .node.unkept { fill: var(--paper); stroke-dasharray: 4 3 }
 .divide { stroke: var(--line) }
 HUES
-@media (max-width: 44rem) {
+@media (max-width: 58rem) {
   .rules thead { display: none }
   .rules tr { display: flex; flex-wrap: wrap; gap: 0 1rem; padding: .6rem 0; border-bottom: 1px solid var(--line) }
   .rules td { border: 0; padding: 0; text-align: left; min-width: 0 }
   .rules td:empty { display: none }
   .rules .text { flex: 1 1 calc(100% - 3rem); width: auto; min-width: 0 }
-  .rules .why, .rules .seconds { flex-basis: 100% }
-  .rules [data-name=width]::before { content: "width " }
+  .rules .why, .rules .seconds { flex-basis: 100% } .seconds > span { width: auto }
+  .rules .width::before { content: "width " }
   .memory tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .4rem 0 }
   .memory td { border: 0; padding: 0 } .memory .wide { flex-basis: 100% }
 }
@@ -399,6 +380,6 @@ HUES
     "HUES",
     "\n".join(
         f".hull.hue{i} {{ fill: var(--hue{i}); stroke: var(--hue{i}) }} text.hue{i} {{ fill: var(--hue{i}) }}"
-        for i in range(6)
+        for i in range(HUES)
     ),
 )
