@@ -14,6 +14,7 @@ from typing import Protocol
 
 from hdlog.program.model import Atom
 
+_STARTS = 4
 _MET, _SEARCHED = 0.03, 0.3
 """What looking at a candidate of a worst-case optimal step costs, where making a row costs 1: many in a row, or a few here
 and there."""
@@ -124,13 +125,14 @@ class Estimator:
         The first is for much at once, the second for changes here and there. If that is above `most` it is not worked out.
         """
         best, pieces = inf if factors else 0.0, 0.0
-        for start in range(len(factors)):
-            rows, candidates = self.work_from(start, factors, columns, meets, most * len(factors) - pieces)
+        starts = _spread_out(factors)
+        for start in starts:
+            rows, candidates = self.work_from(start, factors, columns, meets, most * len(starts) - pieces)
             best = min(best, rows + _MET * candidates)
             pieces += rows + _SEARCHED * candidates
-            if pieces > most * len(factors):
+            if pieces > most * len(starts):
                 return inf, inf
-        return best, pieces / max(1, len(factors))
+        return best, pieces / max(1, len(starts))
 
     def work_from(
         self,
@@ -199,6 +201,14 @@ class Estimator:
             return 1.0
         variable = shared[0]
         return max([self.skew(c, factor, variable) for c in chosen if variable in c.distinct] or [1.0])
+
+
+def _spread_out(factors: Sequence[Factor]) -> list[int]:
+    """Factors to start from: all, or a few from the smallest to the largest; four tell enough."""
+    ordered = sorted(range(len(factors)), key=lambda i: factors[i].rows)
+    if len(ordered) <= _STARTS:
+        return ordered
+    return [ordered[i * (len(ordered) - 1) // (_STARTS - 1)] for i in range(_STARTS)]
 
 
 def cost_from(start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
