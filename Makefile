@@ -2,10 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test lint types bench fuzz clean
+.PHONY: help setup run test lint types bench bench-trees fuzz clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: .venv/ready ## make .venv with everything hdlog and its tests need
 
@@ -31,6 +31,9 @@ lint: setup ## check style and formatting
 
 types: setup ## check types
 	$(BIN)/mypy
+
+bench-trees: setup ## time decompositions against join plans and DuckDB; about 15 minutes
+	$(BIN)/python -m benchmarks.hypertrees
 
 bench: setup ## time the parser, and the engine against sorting and DuckDB
 	$(BIN)/python -m benchmarks.parse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -16,6 +17,8 @@ KINDS = {
     "positive": POSITIVE,
     "stratified": Features(nested=True),
     "own groups, Skolem terms": Features(correlated=False, skolems=True),
+    "decompositions, positive": replace(POSITIVE, cycles=True),
+    "decompositions, with negation and built-ins": Features(aggregates=False, cycles=True),
     "triples": Features(triples=True, builtins=False, aggregates=False, negation=False),
 }
 
@@ -28,7 +31,11 @@ def run(kind: str, features: Features, programs: int, number: int) -> Counter[st
     @given(st.data())
     def check(data: st.DataObject) -> None:
         counts["programs"] += 1
-        counts.update(maintenance.maintain(data, features))
+        if "decompositions" not in kind:
+            counts.update(maintenance.maintain(data, features))
+            return
+        with maintenance.price_of_views(data):
+            counts.update(maintenance.maintain(data, features, tuning=data.draw(maintenance.tunings())))
 
     check()
     return counts

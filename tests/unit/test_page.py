@@ -63,7 +63,9 @@ def test_every_rule_has_a_row_and_every_tree_a_picture(run: bool, without: str) 
     shown = words(root)
     assert all(text[:109] in shown for text in rules)
     assert len(root.findall(".//table[@class='rules']/tbody/tr")) == len(rules)
-    trees = [r["trees"] for r in rules.values() if r["trees"]]
+    trees = [
+        [*r["trees"], r["hypertree"]] if r["hypertree"] else r["trees"] for r in rules.values() if r["trees"]
+    ]
     assert {r["heads"][0] for r in rules.values() if r["trees"]} >= set(TREES)
     assert len(root.findall(".//svg")) == sum(1 + len(t) for t in trees)
     assert ("no facts" in shown) is not run

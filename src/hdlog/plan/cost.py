@@ -7,7 +7,7 @@ be known exactly; on skewed data they are far above the estimate, and correct it
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, sqrt
 from typing import Protocol
@@ -41,12 +41,22 @@ class Factor:
     """for each variable, by how much the join of the factor with itself on it is larger than the estimate"""
     atom: Atom | None = None
 
-    def fan_out(self, bound: Container[str]) -> float:
+
+@dataclass(eq=False, slots=True)
+class _Part:
+    """A factor with its variables as bits; the search for a tree asks about thousands of joins."""
+
+    factor: Factor
+    mask: int
+    values: dict[int, float]
+    """distinct values, at least one, by the bit of a variable"""
+
+    def fan_out(self, bound: int) -> float:
         """Facts that a row meets that fixes the bound variables."""
-        rows = self.rows
-        for variable, values in self.distinct.items():
-            if variable in bound:
-                rows /= max(values, 1.0)
+        rows = self.factor.rows
+        for bit, values in self.values.items():
+            if bit & bound:
+                rows /= values
         return rows
 
 
@@ -57,6 +67,9 @@ class Estimator:
     statistics: Statistics | None
     _skew: dict[tuple[int, int, str], float] = field(default_factory=dict)
     _factors: dict[int, Factor] = field(default_factory=dict)
+    _bits: dict[str, int] = field(default_factory=dict)
+    _parts: dict[int, _Part] = field(default_factory=dict)
+    _corrections: dict[tuple[int, int, int], float] = field(default_factory=dict)
 
     def factor(self, atom: Atom) -> Factor:
         """Atoms of one rule, which outlives the estimator, are told apart by where they are."""
@@ -143,64 +156,82 @@ class Estimator:
         most: float = inf,
     ) -> tuple[float, float]:
         """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps."""
-        first = factors[start]
-        chosen, waiting = [first], [f for f in factors if f is not first]
-        least = dict(first.distinct)
-        """the fewest values of each bound variable"""
-        fans = {id(f): f.fan_out(least) for f in waiting}
-        total = rows = first.rows
+        parts = [self._part(f) for f in factors]
+        wanted = sum(self._bit(c) for c in columns)
+        first = parts.pop(start)
+        chosen, bound, least = [first], first.mask, dict(first.values)
+        waiting = [(p, p.fan_out(bound)) for p in parts]
+        total = rows = first.factor.rows
         candidates = 0.0
         while waiting and total <= most:
-            best = min(waiting, key=lambda f: (f.distinct.keys().isdisjoint(least), fans[id(f)]))
-            free = [v for v in best.distinct if v not in least]
-            together = [best]
-            if meets and len(free) == 1:
-                together = [f for f in waiting if [v for v in f.distinct if v not in least] == free]
-            lists = [fans[id(f)] * self._correction(f, chosen, least) for f in together]
-            looked_at = made = rows * min(lists)
-            waiting = [f for f in waiting if f not in together]
+            best, fan = min(waiting, key=lambda w: (not w[0].mask & bound, w[1]))
+            free = best.mask & ~bound
+            together = [(best, fan)]
+            if meets and free and not free & (free - 1):
+                together = [w for w in waiting if w[0].mask & ~bound == free]
+            lists = [length * self._correction(p, chosen, bound) for p, length in together]
+            made = looked_at = rows * min(lists)
             if len(together) > 1:
                 candidates += looked_at
                 # Each of the other lists has a candidate with the chance that its length gives.
-                values = max(f.distinct[free[0]] for f in together)
+                values = max(p.values[free] for p, _ in together)
                 for length in sorted(lists)[1:]:
-                    made *= min(1.0, length / max(values, 1.0))
-            for factor in together:
-                chosen.append(factor)
-                for v, values in factor.distinct.items():
-                    least[v] = min(values, least.get(v, values))
-            for v in free:
-                for factor in waiting:
-                    if v in factor.distinct:
-                        fans[id(factor)] /= max(factor.distinct[v], 1.0)
-            if (
-                len(together) > 1
-                and free[0] not in columns
-                and all(free[0] not in f.distinct for f in waiting)
-            ):
+                    made *= min(1.0, length / values)
+            for part, _ in together:
+                chosen.append(part)
+                for bit, values in part.values.items():
+                    if values < least.get(bit, inf):
+                        least[bit] = values
+            joined = {id(p) for p, _ in together}
+            bound |= free
+            waiting = [(p, _narrowed(p, f, free)) for p, f in waiting if id(p) not in joined]
+            needed = wanted
+            for part, _ in waiting:
+                needed |= part.mask
+            if len(together) > 1 and not free & needed:
                 continue
             rows = made
             total += rows
-            if meets:
-                rows = min(rows, self._combinations(least, columns, waiting))
+            if meets and bound & ~needed:
+                limit = 1.0
+                for bit, values in least.items():
+                    if bit & needed:
+                        limit *= values
+                rows = min(rows, limit)
         return total, candidates
 
-    def _combinations(
-        self, least: Mapping[str, float], columns: frozenset[str], waiting: Sequence[Factor]
-    ) -> float:
-        """The most rows there can be over the bound variables that are still needed."""
-        found = 1.0
-        for variable, values in least.items():
-            if variable in columns or any(variable in f.distinct for f in waiting):
-                found *= max(1.0, values)
+    def _part(self, factor: Factor) -> _Part:
+        if id(factor) not in self._parts:
+            values = {self._bit(v): max(1.0, d) for v, d in factor.distinct.items()}
+            self._parts[id(factor)] = _Part(factor, sum(values), values)
+        return self._parts[id(factor)]
+
+    def _bit(self, variable: str) -> int:
+        return self._bits.setdefault(variable, 1 << len(self._bits))
+
+    def _correction(self, part: _Part, chosen: Sequence[_Part], bound: int) -> float:
+        """The skew of a join on a single variable."""
+        shared = part.mask & bound
+        if not shared or shared & (shared - 1):
+            return 1.0
+        found = 0.0
+        for other in chosen:
+            if other.mask & shared:
+                key = (id(other), id(part), shared)
+                if key not in self._corrections:
+                    variable = next(v for v, bit in self._bits.items() if bit == shared)
+                    self._corrections[key] = self.skew(other.factor, part.factor, variable)
+                found = max(found, self._corrections[key])
         return found
 
-    def _correction(self, factor: Factor, chosen: Sequence[Factor], bound: Mapping[str, float]) -> float:
-        shared = [v for v in factor.distinct if v in bound]
-        if len(shared) != 1:
-            return 1.0
-        variable = shared[0]
-        return max([self.skew(c, factor, variable) for c in chosen if variable in c.distinct] or [1.0])
+
+def _narrowed(part: _Part, fan: float, free: int) -> float:
+    """A fan-out, with some more variables bound."""
+    if part.mask & free:
+        for bit, values in part.values.items():
+            if bit & free:
+                fan /= values
+    return fan
 
 
 def _spread_out(factors: Sequence[Factor]) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import cmath
 import html
 import math
-import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -109,8 +108,7 @@ def hypergraph(rule: Mapping[str, Any]) -> Markup:
 
 
 def _heads(rule: Mapping[str, Any]) -> set[str]:
-    """The words of the head, its variables among them."""
-    return set(re.findall(r"[^\s(),]+", " ".join(h for tree in rule["trees"] for h in tree["heads"])))
+    return set(rule["head_variables"])
 
 
 def _atom_label(atom: Mapping[str, Any]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.module import Module
 from hdlog.maintenance.state import Step
+from hdlog.maintenance.statistics import TableStatistics
+from hdlog.plan.cost import Statistics
 from hdlog.plan.planner import RulePlan, TreeNode, plan_rule
 from hdlog.program.model import (
     Aggregate,
@@ -23,6 +26,7 @@ from hdlog.program.model import (
 )
 from hdlog.program.terms import Iri, Literal, Variable
 
+_SHOWN = 0.0005
 _ASSUMED_ROWS, _ASSUMED_VALUES = 10_000.0, 1_000.0
 
 
@@ -91,7 +95,17 @@ def _rule(driver: Driver, step: Step, module: Module) -> dict[str, Any]:
         "costs": dict(zip(("standard", "tree"), plan.costs, strict=True)) if plan.costs else None,
         "seconds": driver.state.spent.get(rule, 0.0),
         "trees": [_tree(driver, plan, root.heads, root.tree) for root in plan.roots],
+        "hypertree": _hypertree(driver, rule, plan, known is None),
     }
+
+
+def _hypertree(driver: Driver, rule: Rule, plan: RulePlan, assumed: bool) -> dict[str, Any] | None:
+    """For a complex rule over a view tree, the decomposition that the paper would use."""
+    if not plan.covers_are_views or (plan.width or 0) < 2:
+        return None
+    statistics: Statistics = AssumedStatistics() if assumed else TableStatistics(driver.state, {})
+    paper = plan_rule(rule, statistics, replace(driver.tuning, method="hd", views=False))
+    return _node(driver, paper.roots[0].tree) if paper.roots else None
 
 
 def _tree(driver: Driver, plan: RulePlan, heads: Sequence[int], tree: TreeNode) -> dict[str, Any]:
@@ -148,7 +162,7 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
         for rule in component["rules"]:
             yield f"  {rule['text']}"
             width = f", width {rule['width']}" if rule["width"] else ""
-            took = f", {rule['seconds']:.3f} s" if rule["seconds"] else ""
+            took = f", {rule['seconds']:.3f} s" if rule["seconds"] >= _SHOWN else ""
             yield f"    {rule['kind']}{width}: {rule['method']}, {rule['why']}{took}"
             if rule["costs"] and rule["method"] == "hd":
                 yield (
@@ -156,6 +170,9 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
                     f"tree {rule['costs']['tree']:,.0f}"
                     + (" (assuming 10,000 facts of each predicate)" if rule["assumed"] else "")
                 )
+            if rule["hypertree"]:
+                yield f"    hypertree of width {rule['width']}, as --without views would have it"
+                yield from _tree_lines(rule["hypertree"], "      ", "")
             for tree in rule["trees"]:
                 yield f"    tree for {', '.join(tree['heads'])}"
                 yield from _tree_lines(tree["root"], "      ", "")
@@ -165,7 +182,7 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
 def _tree_lines(node: Mapping[str, Any], indent: str, mark: str) -> Iterator[str]:
     kept = "" if node["keeps"] is None else f" keeps ({', '.join(node['keeps'])})"
     rows = "" if node["rows"] is None else f", has {node['rows']:,}"
-    took = "" if not node["seconds"] else f", {node['seconds']:.3f} s"
+    took = "" if (node["seconds"] or 0.0) < _SHOWN else f", {node['seconds']:.3f} s"
     yield (
         f"{indent}{mark}{{{', '.join(node['bag'])}}} by {', '.join(node['cover']) or 'nothing'};"
         f"{kept} about {node['estimate']:,.0f} rows{rows}{took}"

@@ -273,7 +273,7 @@ def _section(number: int, rule: Rule) -> Markup:
         tag("pre", tag("b", head), f"{arrow}{body}"),
         where,
         tag("p", f"{facts}."),
-        tag("div", _hypergraph(rule), *map(_tree, rule["trees"]), class_="pictures"),
+        tag("div", _hypergraph(rule), *map(_tree, rule["trees"]), *_hypertree(rule), class_="pictures"),
         id=f"rule-{number}",
     )
 
@@ -281,6 +281,13 @@ def _section(number: int, rule: Rule) -> Markup:
 def _hypergraph(rule: Rule) -> Markup:
     caption = tag("figcaption", "Hypergraph; filled dots are variables of the head")
     return tag("figure", caption, hypergraph(rule))
+
+
+def _hypertree(rule: Rule) -> list[Markup]:
+    if not rule["hypertree"]:
+        return []
+    caption = tag("figcaption", f"Hypertree of width {rule['width']}, as --without views would have it")
+    return [tag("figure", caption, tag("div", tree(rule["hypertree"]), class_="scroll", tabindex="0"))]
 
 
 def _tree(found: Mapping[str, Any]) -> Markup:
