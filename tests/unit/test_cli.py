@@ -143,3 +143,34 @@ def test_an_interrupt_ends_a_run_with_a_word_and_no_output(tmp_path: Path) -> No
 
 def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_explain_shows_methods_trees_and_their_reasons(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.dlog"
+    rules.write_text("<p>[?x, ?y] :- <c>[?x, ?z], <d>[?x, ?u], <p>[?z, ?y], <p>[?u, ?y] .")
+    run = hdlog("explain", rules)
+    assert run.returncode == 0
+    assert "complex, width 2: hd" in run.stdout
+    assert "hypertree of width 2" in run.stdout
+    found = json.loads(hdlog("explain", rules, "--json", "--method", "standard").stdout)
+    assert [r["method"] for c in found["components"] for r in c["rules"]] == ["standard"]
+
+
+def test_explain_with_facts_writes_a_page(tmp_path: Path) -> None:
+    rules, facts, page = tmp_path / "rules.dlog", tmp_path / "facts.nt", tmp_path / "page.html"
+    rules.write_text(
+        "<http://e/t>[?x, ?y] :- <http://e/c>[?x, ?y], <http://e/c>[?y, ?z], <http://e/c>[?z, ?x] ."
+    )
+    facts.write_text(
+        "\n".join(f"<http://e/{a}> <http://e/c> <http://e/{b}> ." for a, b in ("ab", "bc", "ca"))
+    )
+    assert hdlog("explain", rules, facts, "--method", "hd", "--html", page).returncode == 0
+    assert "<svg" in page.read_text()
+
+
+def test_an_improvement_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.dlog"
+    rules.write_text("<p>[?x] :- <c>[?x] .")
+    run = hdlog("explain", rules, "--without", "vews")
+    assert run.returncode == 2
+    assert "did you mean views" in run.stderr

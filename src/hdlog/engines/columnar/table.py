@@ -196,9 +196,10 @@ class Table:
             runs = self.index((bound, free))
             count = 0
             if runs:
-                lefts = max(runs, key=len).keys >> np.uint64(32)
-                largest = 1 + int(np.count_nonzero(lefts[1:] != lefts[:-1]))
-                count = int(largest * self.live / max(1, max(map(len, runs))))
+                run = max(runs, key=len)
+                lefts = (run.keys[run.dead == 0] if len(run.dead) else run.keys) >> np.uint64(32)
+                largest = min(1, len(lefts)) + int(np.count_nonzero(lefts[1:] != lefts[:-1]))
+                count = int(largest * self.live / max(1, len(lefts)))
             known = self._distinct[bound] = (self.live, max(1, min(count, self.live)))
         return known[1]
 
