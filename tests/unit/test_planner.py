@@ -126,9 +126,12 @@ def test_a_tree_follows_the_facts_as_they_become_many_and_few() -> None:
         "<q>[?x, ?y] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?u], <e>[?u, ?x] .", method="standard"
     )
     expected.update(add=edges)
-    assert reasoner.tables() | {} == {**reasoner.tables(), **expected.tables()}
-    reasoner.update(delete=edges[20:])
-    expected.update(delete=edges[20:])
+    assert {p: sorted(rows, key=str) for p, rows in reasoner.tables().items()} == {
+        p: sorted(rows, key=str) for p, rows in expected.tables().items()
+    }
+    most = [fact for n, fact in enumerate(edges) if n % 291]
+    reasoner.update(delete=most)
+    expected.update(delete=most)
     assert set(reasoner.facts("q")) == set(expected.facts("q"))
     assert reasoner.explain()["components"][-1]["rules"][0]["method"] == "standard"
     assert reasoner.nodes() == {}
