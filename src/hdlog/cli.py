@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 import hdlog
-from hdlog.errors import HdlogError, ProgramError
+from hdlog.errors import HdlogError, ProgramError, UsageError
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import EvaluationMethod
 from hdlog.report.check import as_table, describe
@@ -153,7 +153,10 @@ def explain(
 
         found = explain_program(files, facts, dialect, progress, Tuning(method).without(without))
     if html is not None:
-        html.write_text(page(found, [str(f) for f in files]), encoding="utf-8")
+        try:
+            html.write_text(page(found, [str(f) for f in files]), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {html}: {error.strerror}") from None
         print(f"written to {html}", file=sys.stderr)
     if json_:
         print(json.dumps(found))

@@ -90,7 +90,7 @@ def test_grow_run_adds_support_and_wakes_the_dead(
     keys: set[int], given_: dict[int, int], data: st.DataObject
 ) -> None:
     dead = {k: data.draw(st.integers(0, 1)) for k in sorted(keys)}
-    marks, support = np.array(list(dead.values()), np.uint8), np.zeros(len(keys), np.int32)
+    marks, support = np.array(list(dead.values()), np.uint8), np.zeros(len(keys), np.int64)
     counts = np.array([given_[k] for k in sorted(given_)], np.int64)
     missed, missed_counts, woken = kernels.grow_run(array(keys), marks, support, array(given_), counts)
     assert dict(zip(missed.tolist(), missed_counts.tolist(), strict=True)) == {
@@ -107,7 +107,7 @@ def test_merge_runs_drops_what_is_dead_and_unsupported(keys: set[int], data: st.
     def run(side: int) -> tuple[object, ...]:
         chosen = {k: r for k, r in rows.items() if r[4] == side}
         columns = [[r[i] for r in chosen.values()] for i in range(4)]
-        kinds = (np.uint8, np.uint8, np.int32, np.int32)
+        kinds = (np.uint8, np.uint8, np.int64, np.int64)
         return (array(chosen), *(np.array(c, t) for c, t in zip(columns, kinds, strict=True)))
 
     found = kernels.merge_runs(*run(0), *run(1))  # type: ignore[arg-type]

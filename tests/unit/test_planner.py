@@ -135,3 +135,25 @@ def test_a_tree_follows_the_facts_as_they_become_many_and_few() -> None:
     assert set(reasoner.facts("q")) == set(expected.facts("q"))
     assert reasoner.explain()["components"][-1]["rules"][0]["method"] == "standard"
     assert reasoner.nodes() == {}
+
+
+def test_bodies_with_too_many_variables_for_views_get_nodes() -> None:
+    star = ", ".join(f"<e>[?x, ?y{i}]" for i in range(12))
+    plan = planned(f"<q>[?x] :- {star} .")
+    assert plan.method == "hd"
+    assert not plan.covers_are_views
+
+
+def test_many_items_that_look_alike_do_not_hold_up_the_planner() -> None:
+    names = [f"?x{i}" for i in range(7)]
+    clique = ", ".join(f"<e>[{a}, {b}]" for i, a in enumerate(names) for b in names[:i])
+    assert planned(f"<q>[?x] :- <a>[?x, ?x0], {clique} .").method == "hd"
+
+
+def test_plans_do_not_depend_on_the_order_in_which_tables_come() -> None:
+    text = "<s>[?x, ?z] :- <a>[?x, ?y], <b>[?y, ?z], <c>[?z, ?w], <d>[?w, ?x] ."
+    rows = [(i % 50, (i * 13 + i // 50) % 50) for i in range(2000)]
+    reasoner = Reasoner(text)
+    for name in "abcd":
+        reasoner.update(add={name: rows})
+    assert [r["method"] for c in reasoner.explain()["components"] for r in c["rules"]] == ["hd"]

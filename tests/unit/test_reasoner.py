@@ -16,9 +16,11 @@ import rdflib
 import hdlog
 from hdlog import Reasoner
 from hdlog.engines.columnar.budget import IntermediateTooLarge
+from hdlog.engines.columnar.facts import TooManyDerivations
 from hdlog.engines.columnar.load import InputError
 from hdlog.errors import ProgramError, UsageError
 from hdlog.maintenance.trace import Event, LimitReached
+from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
 
@@ -257,3 +259,21 @@ def test_triples_derived_for_predicates_that_nothing_names() -> None:
 
 def test_the_version_is_told() -> None:
     assert hdlog.__version__
+
+
+def test_more_derivations_than_32_bits_are_counted() -> None:
+    reasoner = Reasoner("p[?x] :- a[?x, ?y], b[?x, ?z], c[?x, ?w] .")
+    reasoner.update({n: [(0, i) for i in range(k)] for n, k in (("a", 2049), ("b", 2048), ("c", 1024))})
+    reasoner.update(delete={"a": [(0, 2048)]})
+    assert [n for _, _, n in reasoner.tables()[Predicate("p", 1)]] == [2**32]
+
+
+@pytest.mark.parametrize("off", ["", "views"])
+def test_more_derivations_than_can_be_counted_are_an_error(off: str) -> None:
+    body = ", ".join(f"e[?x, ?y{i}]" for i in range(8))
+    reasoner = Reasoner(f"p[?x] :- {body} .", tuning=Tuning("hd").without(off))
+    with pytest.raises(TooManyDerivations, match="2\\^62"):
+        reasoner.update({"e": [(0, i) for i in range(256)]})
+    assert len(reasoner) == 0
+    reasoner.update({"e": [(0, i) for i in range(4)]})
+    assert [n for _, _, n in reasoner.tables()[Predicate("p", 1)]] == [4**8]

@@ -24,8 +24,8 @@ class Decompositions:
     def __init__(self, state: State, tuning: Tuning) -> None:
         self.state = state
         self.tuning = tuning
-        self.plans: dict[Rule, tuple[RulePlan, int]] = {}
-        """with how many facts its body had when a rule was planned"""
+        self.plans: dict[Rule, tuple[RulePlan, dict[Predicate, int]]] = {}
+        """with how many facts each predicate of its body had when a rule was planned"""
         self.nodes: dict[Predicate, Node] = {}
         self._inner: dict[Predicate, bool] = {}
         """whether a node reads predicates of the component it is kept in"""
@@ -42,13 +42,13 @@ class Decompositions:
         fewer. A new tree takes over the nodes it shares with the old one."""
         if not isinstance(module, StandardModule | ViewModule | HypertreeModule) or len(module.sources) < 2:
             return module
-        size = sum(statistics.size(p) for p, _ in module.sources)
+        sizes = {p: statistics.size(p) for p, _ in module.sources}
         known = self.plans.get(module.rule)
-        if not size or (known is not None and not _has_drifted(known[1], size)):
+        if not any(sizes.values()) or (known is not None and not _have_drifted(known[1], sizes)):
             return module
         plan = plan_rule(module.rule, statistics, self.tuning, recursive)
         before = known[0] if known else None
-        self.plans[module.rule] = (plan, size)
+        self.plans[module.rule] = (plan, sizes)
         if before is not None and (before.method, before.roots) == (plan.method, plan.roots):
             return module
         if plan.method == "standard":
@@ -142,5 +142,5 @@ def nodes_of(module: Module) -> tuple[Node, ...]:
     return module.nodes if isinstance(module, ViewModule | HypertreeModule) else ()
 
 
-def _has_drifted(before: int, now: int) -> bool:
-    return now > _DRIFT * before + _FEW or before > _DRIFT * now + _FEW
+def _have_drifted(before: Mapping[Predicate, int], now: Mapping[Predicate, int]) -> bool:
+    return any(n > _DRIFT * before[p] + _FEW or before[p] > _DRIFT * n + _FEW for p, n in now.items())

@@ -125,7 +125,10 @@ class Driver:
         else:
             step = Step((node.predicate,), (node,), uncounted=not self.tuning.counting)
             if step.recursive:
-                DRed(self.state, step, Trace()).run({})
+                silent = Trace()
+                silent.start(1)
+                silent.component((node.predicate.name,))
+                DRed(self.state, step, silent).run({})
             else:
                 count(self.state, step, {})
 

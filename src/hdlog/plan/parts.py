@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice, permutations, product
+from itertools import count, permutations, product
+from math import factorial
 
 from hdlog.program.model import (
     Atom,
@@ -96,9 +97,14 @@ def _canonical(items: Sequence[BodyItem], columns: set[str]) -> tuple[list[BodyI
     for item in items:
         marks = {n: ("column" if n in columns else "other", 0) for n in item_variables(item)}
         groups.setdefault(_text(item, marks), []).append(item)
-    tied = [permutations(groups[key]) for key in sorted(groups)]
+    tied: list[list[tuple[BodyItem, ...]]] = []
+    orders = 1
+    for key in sorted(groups):
+        # Large groups of items that look alike keep the order they have: then isomorphic nodes may go unnoticed.
+        orders *= factorial(len(groups[key]))
+        tied.append(list(permutations(groups[key])) if orders <= _MOST_ORDERS else [tuple(groups[key])])
     best: tuple[str, list[BodyItem], dict[str, int]] | None = None
-    for choice in islice(product(*tied), _MOST_ORDERS):
+    for choice in product(*tied):
         ordered = [item for group in choice for item in group]
         numbers: dict[str, int] = {}
         for item in ordered:

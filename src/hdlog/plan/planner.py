@@ -99,11 +99,11 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         why = f"{kind}, but a join plan makes few rows, about {planner.standard_cost:,.0f}"
         return RulePlan(rule, "standard", why, width)
     try:
-        plan = planner.with_views() if tuning.views else planner.with_nodes()
-    except (BudgetExceeded, TooManyViews) as reason:
-        return RulePlan(rule, "standard", str(reason) or "too many variables for a view tree", width)
+        plan = (planner.with_views() if tuning.views else None) or planner.with_nodes()
+    except BudgetExceeded as reason:
+        return RulePlan(rule, "standard", str(reason), width)
     if plan is None:
-        return RulePlan(rule, "standard", "no decomposition covers its negations and built-ins", width)
+        return RulePlan(rule, "standard", "no decomposition has a place for all its negations", width)
     return planner.decided(plan, method, asked)
 
 
@@ -165,6 +165,14 @@ class _RulePlanner:
     # View trees.
 
     def with_views(self) -> RulePlan | None:
+        """None where there are too many variables to look at all trees."""
+        try:
+            return self._with_views()
+        except TooManyViews:
+            self.parts = {}
+            return None
+
+    def _with_views(self) -> RulePlan | None:
         groups = self._head_groups()
         roots, cost = [], 0.0
         planner = ViewPlanner(

@@ -18,9 +18,12 @@ from hdlog.engines.columnar.facts import (
     Counts,
     Facts,
     Order,
+    check_sums,
     empty_facts,
     gather,
     keys_of,
+    largest,
+    multiply,
     primary,
     sum_facts,
     union,
@@ -128,9 +131,7 @@ class ColumnarEngine:
                 kept = (column == columns[name]) if kept is None else kept & (column == columns[name])
             else:
                 columns[name] = column
-        counts = left.counts[probe] if left.counts is not None else None
-        if weights is not None:
-            counts = weights if counts is None else counts * weights
+        counts = multiply(left.counts[probe] if left.counts is not None else None, weights)
         relation = Relation(columns, len(probe), counts)
         return relation if kept is None else relation.take(kept)
 
@@ -202,7 +203,8 @@ class ColumnarEngine:
         relation = left.take(hits if rank is None else rank[hits])
         if source.counts is None:
             return relation
-        return Relation(relation.columns, len(relation), relation.weights() * source.counts[at[hits]])
+        counts = multiply(relation.counts, source.counts[at[hits]])
+        return Relation(relation.columns, len(relation), counts)
 
     def _members(self, table: Table) -> NDArray[np.bool_]:
         """For each id whether it is in a table of one column."""
@@ -241,7 +243,7 @@ class ColumnarEngine:
         columns = {n: c[a] for n, c in left.columns.items()} | {n: c[b] for n, c in right.columns.items()}
         counts = None
         if left.counts is not None or right.counts is not None:
-            counts = left.weights()[a] * right.weights()[b]
+            counts = multiply(left.weights()[a], right.weights()[b])
         return Relation(columns, len(a), counts)
 
     def meet(
@@ -288,7 +290,9 @@ class ColumnarEngine:
                 for keys, counts, low, high in lists
             ]
         else:
-            lists = [(keys, counts.astype(np.int64), low, high) for keys, counts, low, high in lists]
+            lists = [
+                (keys, counts.astype(np.int64, copy=False), low, high) for keys, counts, low, high in lists
+            ]
         return sorted(lists, key=lambda found: -int((found[3] - found[2]).sum()))
 
     def _list(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> _List | None:
@@ -333,15 +337,19 @@ class ColumnarEngine:
         # The longer lists are spread out, the shorter ones read.
         a, b = lists[0], lists[-1]
         single = len(lists) == 1
+        lengths = np.minimum(a[3] - a[2], b[3] - b[2])
+        product = largest(a[1]) * (1.0 if single else largest(b[1]))
         columns = {n: c for n, c in left.columns.items() if n in needed}
         factors = _NO_COUNTS if left.counts is None else left.counts
         if name not in needed and not single:
+            check_sums(product * float(lengths.max()))
             found = np.empty(len(left), np.int64)
             order = _ascending(a[2])
             self._halved(lambda part: meet_sizes(*a, *b, part, self._places(), found), order)
-            counts = found if left.counts is None else found * left.counts
+            counts = multiply(found, left.counts)
             return Relation(columns, len(left), counts).take(found != 0)
-        groups = self._groups(left, columns, int(np.minimum(a[3] - a[2], b[3] - b[2]).sum()))
+        check_sums(product * largest(left.counts) * float(lengths.sum()))
+        groups = self._groups(left, columns, int(lengths.sum()))
         if groups is None:
             return self._met_rows(left, name, (a, b)) if not single else None
         order = _ascending((groups << 32) + a[2])
@@ -369,9 +377,7 @@ class ColumnarEngine:
         counted = bool(len(a[1]) or len(b[1]))
         probe, values, weights = meet_lists(*a, *b, _ascending(a[2]), self._places(), counted)
         columns = {n: c[probe] for n, c in left.columns.items()}
-        product: Counts | None = weights if counted else None
-        if left.counts is not None:
-            product = left.counts[probe] if product is None else left.counts[probe] * product
+        product = multiply(weights if counted else None, None if left.counts is None else left.counts[probe])
         return Relation({**columns, name: values}, len(probe), product)
 
     def _places(self) -> Rows:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Keys, count_keys, locate, merge_add, merge_order
 from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
+from hdlog.errors import HdlogError
 
 Counts = NDArray[np.int64]
 Order = tuple[tuple[int, ...], tuple[int, ...]]
@@ -50,6 +51,41 @@ def columns_of(pairs: PairTable, keys: Keys, order: Order) -> list[Ids]:
     found = dict(zip(left, part_columns(pairs, upper, len(left)), strict=True))
     found |= dict(zip(right, part_columns(pairs, lower, len(right)), strict=True))
     return [found[c] for c in range(len(found))]
+
+
+_MOST = float(2**62)
+
+
+class TooManyDerivations(HdlogError):
+    """More derivations of one fact than 64 bits can count."""
+
+    exit_code = 5
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a fact has more derivations than can be counted (2^62); a body that multiplies so much is best cut into "
+            "rules of its own, each with the variables that matter"
+        )
+
+
+def largest(counts: Counts | None) -> float:
+    """The largest multiplicity, signs aside."""
+    return 1.0 if counts is None or not len(counts) else max(float(counts.max()), -float(counts.min()))
+
+
+def multiply(a: Counts | None, b: Counts | None) -> Counts | None:
+    """Products of multiplicities, None standing for ones."""
+    if a is None or b is None:
+        return b if a is None else a
+    if largest(a) * largest(b) >= _MOST:
+        raise TooManyDerivations
+    return a * b
+
+
+def check_sums(size: float) -> None:
+    """Before adding up: as large as this at most."""
+    if size >= _MOST:
+        raise TooManyDerivations
 
 
 @dataclass(eq=False)
@@ -170,6 +206,8 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
     first[0] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     starts = np.flatnonzero(first)
+    if largest(counts) * len(counts) >= _MOST:
+        check_sums(float(np.abs(np.add.reduceat(counts.astype(np.float64), starts)).max()))
     totals = np.add.reduceat(counts, starts)
     kept = totals != 0
     return Facts(pairs, arity, keys[starts][kept], None if (totals[kept] == 1).all() else totals[kept])
@@ -184,6 +222,7 @@ def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
     while len(parts) > 1:
         # The two smallest first, so that no fact is moved more often than it must be.
         a, b = parts[:2]
+        check_sums(largest(a.counts) + largest(b.counts))
         keys, counts = merge_add(a.keys, _given(a), b.keys, _given(b))
         merged = Facts(pairs, arity, keys, None if (counts == 1).all() else counts)
         parts = sorted([merged, *parts[2:]], key=len)

@@ -16,7 +16,7 @@ Keys = NDArray[np.uint64]
 Ids = NDArray[np.uint32]
 Rows = NDArray[np.int64]
 Flags = NDArray[np.uint8]
-Counts = NDArray[np.int32]
+Counts = NDArray[np.int64]
 
 _options: dict[str, Any] = {"cache": True, "nogil": True}
 
@@ -383,7 +383,7 @@ def count_keys(keys: Keys) -> tuple[Keys, Rows]:
     return unique, counts
 
 
-@njit("Tuple((u8[::1], i8[::1], u8[::1]))(u8[::1], u1[::1], i4[::1], u8[::1], i8[::1])", **_options)
+@njit("Tuple((u8[::1], i8[::1], u8[::1]))(u8[::1], u1[::1], i8[::1], u8[::1], i8[::1])", **_options)
 def grow_run(keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Rows) -> tuple[Keys, Rows, Keys]:
     """Add counts to the supports of the sorted probes that a run has, in place, and wake the dead among them.
 
@@ -409,7 +409,7 @@ def grow_run(keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Row
     return missed[:k], missed_counts[:k], woken[:w]
 
 
-_RUN = "u8[::1], u1[::1], u1[::1], i4[::1], i4[::1]"
+_RUN = "u8[::1], u1[::1], u1[::1], i8[::1], i8[::1]"
 
 
 @njit(f"Tuple(({_RUN}))({_RUN}, {_RUN})", **_options)
@@ -424,7 +424,7 @@ def merge_runs(
     n, m = a.shape[0], b.shape[0]
     keys, dead = np.empty(n + m, np.uint64), np.empty(n + m, np.uint8)
     asserted = np.empty(n + m, np.uint8)
-    fixed, recursive = np.empty(n + m, np.int32), np.empty(n + m, np.int32)
+    fixed, recursive = np.empty(n + m, np.int64), np.empty(n + m, np.int64)
     i = j = k = 0
     marked = False
     while i < n or j < m:

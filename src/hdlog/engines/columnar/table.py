@@ -49,10 +49,10 @@ class Run:
 @dataclass(eq=False)
 class SupportedRun(Run):
     asserted: Flags = field(default_factory=lambda: _NONE)
-    nonrecursive: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    recursive: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    nonrecursive: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    recursive: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def arrays(self) -> tuple[Keys, Flags, Flags, NDArray[np.int32], NDArray[np.int32]]:
+    def arrays(self) -> tuple[Keys, Flags, Flags, NDArray[np.int64], NDArray[np.int64]]:
         return self.keys, self.dead, self.asserted, self.nonrecursive, self.recursive
 
 
@@ -334,8 +334,8 @@ class Table:
             dead,
             self.journal.number,
             np.zeros(len(keys), np.uint8),
-            np.zeros(len(keys), np.int32),
-            np.zeros(len(keys), np.int32),
+            np.zeros(len(keys), np.int64),
+            np.zeros(len(keys), np.int64),
         )
         column = getattr(run, support)
         column[:] = counts
