@@ -113,11 +113,12 @@ class StandardModule:
                 positive = [i for i in waiting if self.literals[i][1]]
                 if not positive:
                     break
-                choice = positive[0]
                 if self.tuning.reordering:
                     choice = next_atom(
                         atoms, positive, bound, lambda i, columns: engine.fan_out(versions[i], columns)
                     )
+                else:
+                    choice = next_atom(atoms, positive, bound, lambda i, _: i)
                 name, factors = self._meeting(choice, positive, bound)
                 if factors:
                     waiting = [i for i in waiting if i not in factors] + [choice]

@@ -15,7 +15,7 @@ from typing import Protocol
 from hdlog.program.model import Atom
 
 _STARTS = 4
-_MET, _SEARCHED = 0.03, 0.3
+_MET, _SEARCHED = 0.03, 1.0
 """What looking at a candidate of a worst-case optimal step costs, where making a row costs 1: many in a row, or a few here
 and there."""
 

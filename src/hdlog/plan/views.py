@@ -18,9 +18,9 @@ from hdlog.plan.cost import Estimator, Factor
 from hdlog.plan.parts import item_variables
 from hdlog.program.model import Atom, BodyItem, Negation
 
-_KEPT = 2.0
+_KEPT = 5.0
 """What keeping a row of a view costs, where making one costs 1; wide rows cost more."""
-ONCE, OFTEN = 0.1, 1.0
+ONCE, OFTEN = 0.03, 3.0
 """What the rows count that joins make which start elsewhere, as updates do, against those of the best start. In a recursive
 rule all facts of its component come as such changes."""
 BUDGET = 12_000
