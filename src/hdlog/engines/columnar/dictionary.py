@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids
-from hdlog.engines.columnar.keys import KeyTable, PairTable, pack, part, part_columns, unpack
+from hdlog.engines.columnar.keys import UNKNOWN, KeyTable, PairTable, pack, part, part_columns, unpack
 from hdlog.program.functions import INTEGER_TYPES, MAX_INTEGER, MIN_INTEGER
 from hdlog.program.ntriples import SKOLEM, parse_term, term_text
 from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Constant, Literal, Skolem
 
 OTHER, INTEGER, DOUBLE, PLAIN = 0, 1, 2, 3
 """Kinds of terms: with a value of 64 bits, or plain: equal by value just when equal as terms."""
+_MANY = 1000
 _INTEGER_MARKS = tuple(f'"^^<{t}>' for t in INTEGER_TYPES)
 _INTEGER_MARK, _DOUBLE_MARK = f'"^^<{XSD_INTEGER}>', f'"^^<{XSD_DOUBLE}>'
 
@@ -33,6 +34,7 @@ class Dictionary:
         self._texts: list[str | None] = []
         self._numbers = KeyTable()
         self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
+        self._dense = np.empty(0, np.uint32)  # ids of small numbers that came in masses, by value
         self._arguments = PairTable()  # name and arguments of a Skolem term, from the left
         self._skolems = KeyTable()  # how many arguments, and their id in `_arguments`
         self._skolem_ids = np.empty(0, np.uint32)  # by position in `_skolems`, rising
@@ -73,6 +75,23 @@ class Dictionary:
         return self.encode(map(term_text, terms))
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
+        with self._lock:
+            if len(values) < _MANY or values.min() < 0 or values.max() >= 8 * len(values):
+                return self._encode_integers(values)
+            # Dense numbers, such as ids of another system: looked up by place, not by hash.
+            room = int(values.max()) + 1 - len(self._dense)
+            if room > 0:
+                self._dense = np.concatenate([self._dense, np.full(room, UNKNOWN, np.uint32)])
+            ids = self._dense[values]
+            if (ids == UNKNOWN).any():
+                wanted = np.zeros(len(self._dense), np.bool_)
+                wanted[values] = True
+                new = np.flatnonzero(wanted & (self._dense == UNKNOWN))
+                self._dense[new] = self._encode_integers(new)
+                ids = self._dense[values]
+            return ids
+
+    def _encode_integers(self, values: NDArray[np.int64]) -> Ids:
         with self._lock:
             known = self._numbers.size
             positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
