@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from hdlog.engines.protocol import Engine, FactSet, Relation, Version
 from hdlog.maintenance.module import Changes, is_void
-from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.nodes import Node, with_nodes
 from hdlog.maintenance.standard import StandardModule
 from hdlog.plan.parts import item_variables
 from hdlog.plan.planner import RulePlan, TreeNode
@@ -87,12 +87,9 @@ class HypertreeModule:
         return self._sum(found)
 
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
-        known = dict(versions)
+        known = versions
         if any(key not in known for key in self.reads):
-            for node in self.nodes:
-                empty = self.engine.table(node.predicate.arity)
-                matches = self.engine.distinct(node.all(known))
-                known[(node.predicate, True)] = Version(empty, (matches,))
+            known = with_nodes(self.engine, self.nodes, versions)
         return self._evaluate([known[key] for key in self.labelled])
 
     def _evaluate(

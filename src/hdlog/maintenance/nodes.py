@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hdlog.engines.protocol import Engine, FactSet, Table, Version
 from hdlog.maintenance.module import Changes
@@ -35,6 +35,17 @@ class Node:
 
     def all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> FactSet:
         return self.derive_all(versions).get(0, self.engine.no_facts(self.predicate.arity))
+
+
+def with_nodes(
+    engine: Engine, nodes: Sequence[Node], versions: Mapping[tuple[Predicate, bool], Version]
+) -> dict[tuple[Predicate, bool], Version]:
+    """The versions of predicates, and of nodes over them from scratch; children come first."""
+    known = dict(versions)
+    for node in nodes:
+        rows = node.all(known) if node.counted else engine.distinct(node.all(known))
+        known[(node.predicate, True)] = Version(engine.table(node.predicate.arity), (rows,))
+    return known
 
 
 class Counts:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hdlog.engines.protocol import Engine, FactSet, Version
 from hdlog.maintenance.module import Changes
-from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.nodes import Node, with_nodes
 from hdlog.maintenance.standard import StandardModule
 from hdlog.plan.planner import RulePlan
 from hdlog.plan.tuning import Tuning
@@ -37,11 +37,9 @@ class ViewModule:
         return found
 
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
-        known = dict(versions)
+        known = versions
         if any(key not in known for key in self.reads):
-            for node in self.nodes:
-                empty = self.engine.table(node.predicate.arity)
-                known[(node.predicate, True)] = Version(empty, (node.all(known),))
+            known = with_nodes(self.engine, self.nodes, versions)
         found: dict[int, FactSet] = {}
         for heads, module in self.roots:
             found |= {heads[n]: facts for n, facts in module.derive_all(known).items()}

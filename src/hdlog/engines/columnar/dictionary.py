@@ -97,17 +97,8 @@ class Dictionary:
             positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
             new = self._numbers.size - known
             if new:
-                self._classify()
-                start = len(self._texts)
-                self._texts += [None] * new
-                integers = self._numbers.keys(known).view(np.int64)
-                self._number_ids = _longer(
-                    self._number_ids, known, np.arange(start, start + new, dtype=np.uint32)
-                )
-                self._kinds = _longer(self._kinds, start, np.full(new, INTEGER, np.uint8))
-                self._integers = _longer(self._integers, start, integers)
-                self._doubles = _longer(self._doubles, start, integers.astype(np.float64))
-                self._classified = start + new
+                ids = self._append(INTEGER, self._numbers.keys(known).view(np.int64))
+                self._number_ids = _longer(self._number_ids, known, ids)
             return self._number_ids[positions]
 
     def encode_skolems(self, name: str, columns: Sequence[Ids], rows: int) -> Ids:
@@ -120,16 +111,20 @@ class Dictionary:
             positions = self._skolems.positions(pack(widths, combined))
             new = self._skolems.size - known
             if new:
-                self._classify()
-                start = len(self._texts)
-                self._texts += [None] * new
-                ids = np.arange(start, start + new, dtype=np.uint32)
+                ids = self._append(PLAIN, np.zeros(new, np.int64))
                 self._skolem_ids = _longer(self._skolem_ids, known, ids)
-                self._kinds = _longer(self._kinds, start, np.full(new, PLAIN, np.uint8))
-                self._integers = _longer(self._integers, start, np.zeros(new, np.int64))
-                self._doubles = _longer(self._doubles, start, np.zeros(new, np.float64))
-                self._classified = start + new
             return self._skolem_ids[positions]
+
+    def _append(self, kind: int, values: NDArray[np.int64]) -> Ids:
+        """The ids of new terms without a text, one for each value."""
+        self._classify()
+        start, new = len(self._texts), len(values)
+        self._texts += [None] * new
+        self._kinds = _longer(self._kinds, start, np.full(new, kind, np.uint8))
+        self._integers = _longer(self._integers, start, values)
+        self._doubles = _longer(self._doubles, start, values.astype(np.float64))
+        self._classified = start + new
+        return np.arange(start, start + new, dtype=np.uint32)
 
     def _skolem(self, identifier: int) -> Skolem:
         position = int(np.searchsorted(self._skolem_ids[: self._skolems.size], identifier))

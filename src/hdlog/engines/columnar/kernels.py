@@ -147,6 +147,17 @@ def _spread(keys: Keys, counts: Rows, low: int, high: int, weights: Rows, clear:
         weights[place] = 0 if clear else (counts[j] if counts.shape[0] else 1)
 
 
+@njit([f"i8({kind}, i8[::1], i8, i8)" for kind in (_LIST, _SHORT)], **_options)
+def _spread_next(a: Keys, x: Rows, low: Rows, high: Rows, weights: Rows, spread: int, i: int) -> int:
+    """Have range number i spread out in place of another; -1 is none. Returns the number of the one that is."""
+    if spread >= 0 and low[spread] == low[i]:
+        return spread
+    if spread >= 0:
+        _spread(a, x, low[spread], high[spread], weights, True)
+    _spread(a, x, low[i], high[i], weights, False)
+    return i
+
+
 _MEET = "({0}, {0}, i8[::1], i8[::1], "
 
 
@@ -179,11 +190,7 @@ def meet_sizes(
                     if b[q] == key:
                         total += (x[p] if x.shape[0] else 1) * (y[q] if y.shape[0] else 1)
         elif b_low[i] < b_high[i]:
-            if spread < 0 or a_low[spread] != a_low[i]:
-                if spread >= 0:
-                    _spread(a, x, a_low[spread], a_high[spread], weights, True)
-                _spread(a, x, a_low[i], a_high[i], weights, False)
-                spread = i
+            spread = _spread_next(a, x, a_low, a_high, weights, spread, i)
             for q in range(b_low[i], b_high[i]):
                 weight = weights[b[q] & half]
                 if weight == _NEVER:
@@ -238,11 +245,7 @@ def meet_lists(
                             counts[at] = (x[p] if x.shape[0] else 1) * (y[q] if y.shape[0] else 1)
                         at += 1
         elif b_low[i] < b_high[i]:
-            if spread < 0 or a_low[spread] != a_low[i]:
-                if spread >= 0:
-                    _spread(a, x, a_low[spread], a_high[spread], weights, True)
-                _spread(a, x, a_low[i], a_high[i], weights, False)
-                spread = i
+            spread = _spread_next(a, x, a_low, a_high, weights, spread, i)
             for q in range(b_low[i], b_high[i]):
                 weight = weights[b[q] & half]
                 if weight:
@@ -330,11 +333,7 @@ def meet_groups(
                         weight = (x[p] if x.shape[0] else 1) * (y[q] if y.shape[0] else 1)
                         sums[place] += factor * weight
         elif b_low[i] < b_high[i]:
-            if spread < 0 or a_low[spread] != a_low[i]:
-                if spread >= 0:
-                    _spread(a, x, a_low[spread], a_high[spread], weights, True)
-                _spread(a, x, a_low[i], a_high[i], weights, False)
-                spread = i
+            spread = _spread_next(a, x, a_low, a_high, weights, spread, i)
             for q in range(b_low[i], b_high[i]):
                 place = b[q] & half
                 weight = weights[place]
