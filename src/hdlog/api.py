@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.decode import FactTable, counted_rows, decode, supported_rows, unique
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.columnar.facts import Facts
-from hdlog.engines.columnar.load import FactInput, encode_facts
-from hdlog.engines.columnar.table import Table
+from hdlog.engines.decode import FactTable
+from hdlog.engines.load import FactInput
+from hdlog.engines.protocol import Engine, FactSet, Table
 from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.state import NetChange, net_change
@@ -21,7 +20,7 @@ from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
 from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
-from hdlog.program.terms import RDF_TYPE, Constant, Iri
+from hdlog.program.terms import RDF_TYPE, Constant, Iri, Term, Variable
 from hdlog.report.explain import describe
 from hdlog.text import Dialect, parse, read
 
@@ -59,8 +58,10 @@ class Reasoner:
         progress: Callable[[Event], None] | None = None,
         method: Method = "combined",
         tuning: Tuning | None = None,
+        engine: Engine | None = None,
     ) -> None:
-        self.engine = ColumnarEngine(Budget(memory) if memory else Budget(), threads)
+        """`engine` is the embedded one unless given; `memory` and `threads` are for that."""
+        self.engine: Engine = engine or ColumnarEngine(Budget(memory) if memory else Budget(), threads)
         self.trace = Trace(Limits(max_rounds, max_facts), progress)
         self._driver = Driver(self.engine, self.trace, tuning or Tuning(method))
         self._program = Program()
@@ -98,7 +99,7 @@ class Reasoner:
         def run() -> list[dict[Predicate, NetChange]]:
             ruled = self._driver.change_rules(normalise(program, self._stored))
             self._program = program
-            come, go = (encode_facts(self.engine, _facts_of(rules)) for rules in (new, gone))
+            come, go = (self.engine.read(_facts_of(rules), program) for rules in (new, gone))
             return [ruled, *self._update(come, go)]
 
         return self._told(self._whole(run))
@@ -112,8 +113,7 @@ class Reasoner:
         unless rules still derive it. Deleting a fact that is not asserted changes nothing. A fact both added and
         deleted is added.
         """
-        come = encode_facts(self.engine, add, self._program)
-        go = encode_facts(self.engine, delete, self._program)
+        come, go = (self.engine.read(given, self._program) for given in (add, delete))
         return self._told(self._whole(lambda: self._update(come, go)))
 
     def _whole(self, run: Callable[[], T]) -> T:
@@ -126,7 +126,7 @@ class Reasoner:
             raise
 
     def _update(
-        self, come: Mapping[Predicate, Facts], go: Mapping[Predicate, Facts]
+        self, come: Mapping[Predicate, FactSet], go: Mapping[Predicate, FactSet]
     ) -> list[dict[Predicate, NetChange]]:
         """The net changes, one after another."""
         changes = [self._make_known(come), self._driver.update(come, go)]
@@ -138,17 +138,26 @@ class Reasoner:
 
     def _predicates_derived(self, net: Mapping[Predicate, NetChange]) -> list[Predicate]:
         """Predicates that heads with a variable in their place have derived facts for."""
-        found = []
-        kind = self.engine.encode(Iri(RDF_TYPE))
+        found: list[Predicate] = []
         triples, types = Predicate(DERIVED_TRIPLES, 3), Predicate(DERIVED_TYPES, 2)
+        subject, property_, value = (Variable(n) for n in "spo")
         if triples in net:
-            _, properties, objects = net[triples].added.columns()
-            found += [(p, 2) for p in unique(properties) if p != kind]
-            found += [(c, 1) for c in unique(objects[properties == kind])]
+            added = net[triples].added
+            properties = self._names(added, (subject, property_, value), property_)
+            found += [Predicate(name, 2) for name in properties if name != RDF_TYPE]
+            found += [
+                Predicate(name, 1) for name in self._names(added, (subject, Iri(RDF_TYPE), value), value)
+            ]
         if types in net:
-            found += [(c, 1) for c in unique(net[types].added.columns()[1])]
-        texts = [(self.engine.dictionary.text(i), arity) for i, arity in found]
-        return [Predicate(text[1:-1], arity) for text, arity in texts if text[0] == "<"]
+            found += [Predicate(n, 1) for n in self._names(net[types].added, (subject, value), value)]
+        return found
+
+    def _names(self, facts: FactSet, terms: tuple[Term, ...], wanted: Variable) -> list[str]:
+        """The IRIs that a variable stands for."""
+        engine = self.engine
+        values = engine.keep(engine.distinct(engine.project(engine.scan(facts, terms), (wanted,))))
+        (texts,) = engine.decode(values).texts()
+        return sorted(text[1:-1] for text in texts if text[0] == "<")
 
     def _make_known(self, predicates: Iterable[Predicate]) -> dict[Predicate, NetChange]:
         """Let the views of triples see predicates that facts bring along."""
@@ -175,15 +184,15 @@ class Reasoner:
             total[predicate] = change
         shown = [(p, c) for p, c in total.items() if not is_auxiliary(p.name)]
         return Update(
-            {p: decode(self.engine, c.added) for p, c in shown if len(c.added)},
-            {p: decode(self.engine, c.removed) for p, c in shown if len(c.removed)},
+            {p: self.engine.decode(c.added) for p, c in shown if self.engine.count(c.added)},
+            {p: self.engine.decode(c.removed) for p, c in shown if self.engine.count(c.removed)},
         )
 
-    def materialise_encoded(self, facts: Mapping[Predicate, Facts]) -> None:
+    def materialise_encoded(self, facts: Mapping[Predicate, FactSet]) -> None:
         """Assert facts that the engine has encoded already, without telling what changed."""
         self.update_encoded(facts, {})
 
-    def update_encoded(self, add: Mapping[Predicate, Facts], delete: Mapping[Predicate, Facts]) -> None:
+    def update_encoded(self, add: Mapping[Predicate, FactSet], delete: Mapping[Predicate, FactSet]) -> None:
         self._whole(lambda: self._update(add, delete))
 
     def stored_tables(self) -> Mapping[Predicate, Table]:
@@ -191,17 +200,18 @@ class Reasoner:
 
     # Reading.
 
-    def facts(self, name: str | Predicate, arity: int | None = None) -> FactTable:
-        """All facts of a predicate, asserted and derived."""
+    def facts(self, name: str | Predicate, arity: int | None = None) -> Any:
+        """All facts of a predicate, asserted and derived: a `FactTable`, or on Spark a DataFrame."""
         predicate = name if isinstance(name, Predicate) else self._find(name, arity)
         if predicate not in self._driver.state.tables:
-            return decode(self.engine, self.engine.no_facts(predicate.arity))
-        return decode(self.engine, self._driver.state.tables[predicate].facts())
+            return self.engine.show(self.engine.no_facts(predicate.arity))
+        return self.engine.show(self.engine.facts(self._driver.state.tables[predicate]))
 
     def counts(self) -> dict[Predicate, int]:
         """How many facts each predicate has."""
         tables = self._driver.state.tables
-        return {p: len(t) for p, t in tables.items() if len(t) and not is_auxiliary(p.name)}
+        sizes = {p: self.engine.size(t) for p, t in tables.items()}
+        return {p: n for p, n in sizes.items() if n and not is_auxiliary(p.name)}
 
     def __len__(self) -> int:
         return sum(self.counts().values())
@@ -224,7 +234,7 @@ class Reasoner:
 
     def tables(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
         """Every stored fact with whether it is asserted and how many derivations it has; for tests and reports."""
-        return {p: supported_rows(self.engine, table) for p, table in self._driver.state.tables.items()}
+        return {p: self.engine.supports(table) for p, table in self._driver.state.tables.items()}
 
     def nodes(self) -> dict[Predicate, tuple[Rule, dict[Row, int]]]:
         """What the nodes of decompositions keep: definition, and rows with how many matches each has; for tests."""
@@ -232,9 +242,9 @@ class Reasoner:
         for predicate, node in self._driver.decompositions.nodes.items():
             if node.counted:
                 runs = self._driver.state.views[predicate].runs
-                rows = counted_rows(self.engine, self.engine.plus(runs, predicate.arity))
+                rows = self.engine.weights(self.engine.plus(runs, predicate.arity))
             else:
-                stored = supported_rows(self.engine, self._driver.state.tables[predicate])
+                stored = self.engine.supports(self._driver.state.tables[predicate])
                 rows = {row: support for row, _, support in stored if support}
             found[predicate] = (node.part.definition, rows)
         return found
@@ -244,7 +254,7 @@ class Reasoner:
         return {
             **describe(self._driver),
             "facts": {str(p): n for p, n in self.counts().items()},
-            "bytes": sum(t.nbytes for t in self._driver.state.tables.values())
+            "bytes": sum(map(self.engine.bytes, self._driver.state.tables.values()))
             + sum(self.engine.bytes(run) for view in self._driver.state.views.values() for run in view.runs),
         }
 

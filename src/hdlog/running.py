@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hdlog.api import Reasoner
-from hdlog.engines.columnar.decode import FactTable
 from hdlog.engines.columnar.facts import Facts
-from hdlog.engines.columnar.load import DATA_ENDINGS, Collector
+from hdlog.engines.decode import FactTable
+from hdlog.engines.load import DATA_ENDINGS, Collector
 from hdlog.errors import UsageError, did_you_mean
 from hdlog.maintenance.trace import Event
 from hdlog.pipeline.files import input_files, write_relation, write_triples

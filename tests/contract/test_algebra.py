@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdlog.engines.columnar.decode import decode
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Version
 from hdlog.program.model import Call
@@ -46,8 +45,7 @@ def table(engine: Any, arity: int, rows: Bag) -> Any:
 
 
 def bag(engine: Any, found: Any) -> Bag:
-    rows = (tuple(_value(t) for t in row) for row in decode(engine, found).rows())
-    return dict(zip(rows, found.weights().tolist(), strict=True))
+    return {tuple(_value(t) for t in row): n for row, n in engine.weights(found).items()}
 
 
 def _value(term: Constant) -> int:

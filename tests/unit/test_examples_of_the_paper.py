@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from hdlog.api import Reasoner
-from hdlog.engines.columnar.decode import decode
 from hdlog.engines.protocol import FactSet
 from hdlog.maintenance.dred import DRed
 from hdlog.maintenance.nodes import Node
@@ -79,7 +78,7 @@ class Watched:
         y = next(v.name for v in second.variables() if v.name != z)
         names = [v.name for v in rule.heads[0].variables()]
         order = [names.index(n) for n in (x, z, y)]
-        found = decode(self.reasoner.engine, facts).rows()
+        found = self.reasoner.engine.decode(facts).rows()
         return {tuple(str(row[i]).strip("<>") for i in order) for row in found}
 
     def inst(self) -> dict[str, Rows]:

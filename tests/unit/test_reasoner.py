@@ -16,8 +16,9 @@ import rdflib
 import hdlog
 from hdlog import Reasoner
 from hdlog.engines.columnar.budget import IntermediateTooLarge
-from hdlog.engines.columnar.facts import TooManyDerivations
-from hdlog.engines.columnar.load import InputError
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.load import InputError
+from hdlog.engines.protocol import TooManyDerivations
 from hdlog.errors import ProgramError, UsageError
 from hdlog.maintenance.trace import Event, LimitReached
 from hdlog.plan.tuning import Tuning
@@ -187,10 +188,11 @@ def test_bad_input_is_told_with_its_place_and_changes_nothing(
 
 
 def test_a_memory_budget_stops_a_join_and_leaves_everything_as_it_was() -> None:
-    reasoner = Reasoner("p[?x, ?y] :- q[?x, ?k], r[?y, ?k] .")
+    engine = ColumnarEngine()
+    reasoner = Reasoner("p[?x, ?y] :- q[?x, ?k], r[?y, ?k] .", engine=engine)
     reasoner.update(add={"q": [(i, 0) for i in range(2000)]})
     before = reasoner.tables()
-    reasoner.engine.budget.memory = 1 << 20
+    engine.budget.memory = 1 << 20
     with pytest.raises(IntermediateTooLarge, match=r"rule for p .*\n.*4,000,000 rows"):
         reasoner.update(add={"r": [(i, 0) for i in range(2000)]})
     assert {p: t for p, t in reasoner.tables().items() if t} == {p: t for p, t in before.items() if t}

@@ -10,15 +10,31 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from hdlog.program.model import AggregateCall, Expression
-from hdlog.program.terms import Term
+from hdlog.engines.decode import FactTable
+from hdlog.engines.encoding import Encoder
+from hdlog.errors import HdlogError
+from hdlog.program.model import AggregateCall, Expression, Predicate, Program
+from hdlog.program.terms import Constant, Term
 
 Relation = Any
 FactSet = Any
 Table = Any
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Kept = TypeVar("Kept")
 Support = Literal["asserted", "nonrecursive", "recursive"]
+
+
+class TooManyDerivations(HdlogError):
+    """More derivations of one fact than 64 bits can count."""
+
+    exit_code = 5
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a fact has more derivations than can be counted (2^62); a body that multiplies so much is best cut into "
+            "rules of its own, each with the variables that matter"
+        )
 
 
 @dataclass(frozen=True)
@@ -30,7 +46,7 @@ class Version:
     minus: tuple[FactSet, ...] = ()
 
 
-class Engine(Protocol):
+class Engine(Encoder, Protocol):
     def table(self, arity: int) -> Table:
         """A new table, empty."""
 
@@ -74,9 +90,14 @@ class Engine(Protocol):
     def project(self, relation: Relation, terms: Sequence[Term]) -> FactSet:
         """The facts the rows stand for; multiplicities add up."""
 
-    def is_empty(self, relation: Relation | FactSet) -> bool: ...
+    def is_empty(self, relation: Relation | FactSet) -> bool:
+        """Whether it is known to have nothing; exact for what is kept."""
 
-    def count(self, relation: Relation | FactSet) -> int: ...
+    def keep(self, found: Kept) -> Kept:
+        """The same relation or facts, computed once whatever use is made of them."""
+
+    def count(self, relation: Relation | FactSet) -> int:
+        """How many facts, exactly; how many rows, about."""
 
     def unit(self) -> Relation:
         """One row, no columns."""
@@ -154,15 +175,43 @@ class Engine(Protocol):
         Returns the facts that came and the facts that went.
         """
 
+    def refound(self, table: Table, asserted: FactSet, signed: FactSet) -> tuple[FactSet, FactSet]:
+        """Change assertions and non-recursive supports, and nothing else.
+
+        Returns the live facts among those touched that are left unfounded, and the founded ones that are not live.
+        """
+
     def asserted(self, table: Table, facts: FactSet) -> FactSet:
         """The facts that are asserted."""
 
-    def each(self, apply: Callable[[Item], Result], items: Sequence[Item], size: int) -> list[Result]:
-        """`apply` to each item, at once if `size`, the facts to look at, makes that worth while."""
+    def each(
+        self, apply: Callable[[Item], Result], items: Sequence[Item], facts: Iterable[FactSet]
+    ) -> list[Result]:
+        """`apply` to each item, at once if the facts they look at are so many that it is worth while."""
 
     # Updates.
 
     def begin(self) -> None: ...
+
+    # Facts in and out.
+
+    def read(self, given: Any, program: Program) -> dict[Predicate, FactSet]:
+        """Facts in any form a user may have them in."""
+
+    def decode(self, facts: FactSet) -> FactTable:
+        """Facts as terms."""
+
+    def show(self, facts: FactSet) -> Any:
+        """Facts in the form that users of this engine expect."""
+
+    def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
+        """Live facts with whether they are asserted, and their derivations; for tests and reports."""
+
+    def weights(self, facts: FactSet) -> dict[tuple[Constant, ...], int]:
+        """Facts with their multiplicities; for tests and reports."""
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
 
     def commit(self) -> None: ...
 

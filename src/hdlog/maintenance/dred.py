@@ -64,7 +64,8 @@ class DRed:
         """I := (I \\ D) + A, so A \\ D came and D \\ A went."""
         overdeleted = self.engine.together(self.overdeleted[predicate], predicate.arity)
         added = self.engine.together(self.added[predicate], predicate.arity)
-        return self.engine.minus(added, overdeleted), self.engine.minus(overdeleted, added)
+        came, went = self.engine.minus(added, overdeleted), self.engine.minus(overdeleted, added)
+        return self.engine.keep(came), self.engine.keep(went)
 
     def change_foundations(self, asserted: FactSets) -> tuple[FactSets, FactSets]:
         """Assertions and non-recursive supports, exactly; the facts that lost and gained them all."""
@@ -76,11 +77,7 @@ class DRed:
             signed = derived.get(p, nothing)
             if p not in asserted and engine.is_empty(signed):
                 continue
-            engine.adjust(table, asserted.get(p, nothing), "asserted")
-            engine.adjust(table, signed, "nonrecursive")
-            touched = engine.union(engine.distinct(asserted.get(p, nothing)), engine.distinct(signed))
-            gained[p] = engine.live(table, engine.founded(table, touched), wanted=False)
-            lost[p] = engine.live(table, engine.founded(table, touched, wanted=False))
+            lost[p], gained[p] = engine.refound(table, asserted.get(p, nothing), signed)
         return lost, gained
 
     def overdelete(self, lost: FactSets) -> None:

@@ -157,7 +157,7 @@ class Driver:
                 go = self.engine.opposite(self.engine.asserted(table, self.engine.minus(go, come)))
             if p in added:
                 come = self.engine.minus(come, self.engine.asserted(table, come))
-            total = self.engine.plus([come, go], p.arity)
+            total = self.engine.keep(self.engine.plus([come, go], p.arity))
             if not self.engine.is_empty(total):
                 signed[p] = total
         return signed

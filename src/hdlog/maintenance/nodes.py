@@ -34,7 +34,7 @@ class Node:
         return self.module.derive_all(versions)
 
     def all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> FactSet:
-        return self.derive_all(versions).get(0, self.engine.no_facts(self.predicate.arity))
+        return self.engine.keep(self.derive_all(versions).get(0, self.engine.no_facts(self.predicate.arity)))
 
 
 def with_nodes(
@@ -78,7 +78,7 @@ class Counts:
 
     def total(self) -> FactSet:
         if len(self.changes) > 1:
-            self.changes = (self.engine.plus(self.changes, self.arity),)
+            self.changes = (self.engine.keep(self.engine.plus(self.changes, self.arity)),)
         return self.changes[0] if self.changes else self.engine.no_facts(self.arity)
 
     def rising(self) -> FactSet:
@@ -104,5 +104,5 @@ class Counts:
             while len(kept) > 1 and self.engine.count(kept[-2]) <= max(
                 _SMALL, 2 * self.engine.count(kept[-1])
             ):
-                kept[-2:] = [self.engine.plus(kept[-2:], self.arity)]
+                kept[-2:] = [self.engine.keep(self.engine.plus(kept[-2:], self.arity))]
         return tuple(run for run in kept if not self.engine.is_empty(run))

@@ -211,7 +211,9 @@ class StandardModule:
     def _heads(self, relation: Relation, numbers: Iterable[int] | None = None) -> dict[int, FactSet]:
         if self.engine.is_empty(relation):
             return {}
-        chosen = range(len(self.rule.heads)) if numbers is None else numbers
+        chosen = list(range(len(self.rule.heads)) if numbers is None else numbers)
+        if len(chosen) > 1:
+            relation = self.engine.keep(relation)
         return {n: self.engine.project(relation, self.rule.heads[n].terms) for n in chosen}
 
     def _sum(self, parts: list[Mapping[int, FactSet]]) -> Mapping[int, FactSet]:

@@ -116,9 +116,10 @@ class State:
         """What modules derive from changed facts, for the predicates of a step."""
         if not modules:
             return {}
-        size = sum(self.engine.count(change.delta) for change in changes.values())
         results = self.engine.each(
-            lambda m: self._once(m, "changes", step, lambda m: m.derive(changes)), modules, size
+            lambda m: self._once(m, "changes", step, lambda m: m.derive(changes)),
+            modules,
+            (change.delta for change in changes.values()),
         )
         return self._gathered(modules, results, step)
 
@@ -177,7 +178,7 @@ class State:
     def node_change(self, node: Node, changes: Changes) -> FactSet:
         """The rows that a node gains or loses."""
         found = self._guarded(node, lambda n: n.derive(changes))
-        return found.get(0, self.engine.no_facts(node.predicate.arity))
+        return self.engine.keep(found.get(0, self.engine.no_facts(node.predicate.arity)))
 
     def _gathered(
         self, modules: Sequence[Module], results: Sequence[Mapping[int, FactSet]], step: Step
@@ -190,9 +191,10 @@ class State:
                     parts.setdefault(predicate, []).append(facts)
         if all(len(found) == 1 for found in parts.values()):
             return {p: found[0] for p, found in parts.items()}
-        size = sum(self.engine.count(f) for found in parts.values() for f in found)
         sums = self.engine.each(
-            lambda item: self.engine.plus(item[1], item[0].arity), list(parts.items()), size
+            lambda item: self.engine.plus(item[1], item[0].arity),
+            list(parts.items()),
+            (f for found in parts.values() for f in found),
         )
         return dict(zip(parts, sums, strict=True))
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from hdlog.engines.columnar.decode import FactTable, plain_value
-from hdlog.engines.columnar.load import InputError
+from hdlog.engines.decode import FactTable, plain_value
+from hdlog.engines.load import InputError
 from hdlog.program.model import Directive, Predicate, Program
 from hdlog.program.terms import RDF_TYPE
 

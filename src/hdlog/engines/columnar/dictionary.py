@@ -156,6 +156,9 @@ class Dictionary:
         self._classify()
         return self._integers[ids]
 
+    def integer_values(self, ids: Ids) -> NDArray[np.int64] | None:
+        return self.integers(ids) if (self.kinds(ids) == INTEGER).all() else None
+
     def doubles(self, ids: Ids) -> NDArray[np.float64]:
         self._classify()
         return self._doubles[ids]

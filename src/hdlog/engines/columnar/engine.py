@@ -46,8 +46,10 @@ from hdlog.engines.columnar.kernels import (
 from hdlog.engines.columnar.keys import PairTable, part, part_columns
 from hdlog.engines.columnar.relation import Relation, stack
 from hdlog.engines.columnar.table import SupportedRun, Table
-from hdlog.engines.protocol import Support, Version
-from hdlog.program.model import AggregateCall, Expression
+from hdlog.engines.decode import FactTable
+from hdlog.engines.load import FactInput, encode_facts
+from hdlog.engines.protocol import Kept, Support, Version
+from hdlog.program.model import AggregateCall, Expression, Predicate, Program
 from hdlog.program.terms import Constant, Term, Variable
 
 Source = Table | Facts
@@ -392,7 +394,7 @@ class ColumnarEngine:
         if groups is not None:
             ordered = groups[rows]
             middle = int(np.searchsorted(ordered, ordered[middle]))
-        return self.each(work, [rows[:middle], rows[middle:]], _WORTH_THREADS)
+        return self._at_once(work, [rows[:middle], rows[middle:]])
 
     def _shortest_first(
         self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]]
@@ -460,6 +462,9 @@ class ColumnarEngine:
 
     def count(self, relation: Relation | Facts) -> int:
         return len(relation)
+
+    def keep(self, found: Kept) -> Kept:
+        return found
 
     # Fact sets.
 
@@ -593,6 +598,13 @@ class ColumnarEngine:
         table.delete(removed)
         return added, removed
 
+    def refound(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
+        self.adjust(table, asserted, "asserted")
+        self.adjust(table, signed, "nonrecursive")
+        touched = union(asserted.once(), signed.once())
+        gained = self.live(table, self.founded(table, touched), wanted=False)
+        return self.live(table, self.founded(table, touched, wanted=False)), gained
+
     def asserted(self, table: Table, facts: Facts) -> Facts:
         return table.select(facts, lambda run, at: run.asserted[at] != 0).once()
 
@@ -604,10 +616,15 @@ class ColumnarEngine:
 
         return table.select(facts, test).once()
 
-    def each(self, apply: Callable[[Item], Result], items: Sequence[Item], size: int) -> list[Result]:
-        """`apply` to each item, on all cores if there is much to do; waits for all, whatever happens."""
-        if size < _WORTH_THREADS or len(items) < 2 or self.threads < 2:
+    def each(
+        self, apply: Callable[[Item], Result], items: Sequence[Item], facts: Iterable[Facts]
+    ) -> list[Result]:
+        if len(items) < 2 or self.threads < 2 or sum(map(len, facts)) < _WORTH_THREADS:
             return [apply(item) for item in items]
+        return self._at_once(apply, items)
+
+    def _at_once(self, apply: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """`apply` to each item on all cores; waits for all, whatever happens."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads, "hdlog")
         futures = [self._pool.submit(apply, item) for item in items]
@@ -617,6 +634,31 @@ class ColumnarEngine:
             for future in futures:
                 future.cancel()
             wait(futures)
+
+    # Facts in and out.
+
+    def read(self, given: FactInput, program: Program) -> dict[Predicate, Facts]:
+        return encode_facts(self, given, program)
+
+    def decode(self, facts: Facts) -> FactTable:
+        return FactTable(self.dictionary, facts.arity, len(facts), facts.columns)
+
+    def show(self, facts: Facts) -> FactTable:
+        return self.decode(facts)
+
+    def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
+        facts = table.facts()
+        asserted = table.values(facts, "asserted").tolist()
+        supports = (table.values(facts, "nonrecursive") + table.values(facts, "recursive")).tolist()
+        rows = self.decode(facts).rows()
+        return [(row, bool(a), n) for row, a, n in zip(rows, asserted, supports, strict=True)]
+
+    def weights(self, facts: Facts) -> dict[tuple[Constant, ...], int]:
+        return dict(zip(self.decode(facts).rows(), facts.weights().tolist(), strict=True))
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
 
     # Updates.
 

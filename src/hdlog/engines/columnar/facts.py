@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Keys, count_keys, locate, merge_add, merge_order
 from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
-from hdlog.errors import HdlogError
+from hdlog.engines.protocol import TooManyDerivations
 
 Counts = NDArray[np.int64]
 Order = tuple[tuple[int, ...], tuple[int, ...]]
@@ -54,18 +54,6 @@ def columns_of(pairs: PairTable, keys: Keys, order: Order) -> list[Ids]:
 
 
 _MOST = float(2**62)
-
-
-class TooManyDerivations(HdlogError):
-    """More derivations of one fact than 64 bits can count."""
-
-    exit_code = 5
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a fact has more derivations than can be counted (2^62); a body that multiplies so much is best cut into "
-            "rules of its own, each with the variables that matter"
-        )
 
 
 def largest(counts: Counts | None) -> float:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hdlog.engines.columnar.dictionary import INTEGER, Dictionary
-from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.columnar.facts import Facts
-from hdlog.engines.columnar.kernels import Ids
-from hdlog.engines.columnar.table import Table
+from hdlog.engines.encoding import Dictionary, Ids
 from hdlog.program.functions import NoValue, number
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import XSD_STRING, BlankNode, Constant, Iri, Literal
@@ -22,37 +18,45 @@ from hdlog.program.terms import XSD_STRING, BlankNode, Constant, Iri, Literal
 class FactTable:
     """Facts of one predicate; an Arrow table to every library that knows Arrow."""
 
-    def __init__(self, dictionary: Dictionary, facts: Facts) -> None:
+    def __init__(
+        self, dictionary: Dictionary, arity: int, rows: int, columns: Callable[[], Sequence[Ids]]
+    ) -> None:
         self._dictionary = dictionary
-        self._facts = facts
+        self._arity = arity
+        self._rows = rows
+        self._fetch = columns
+
+    @cached_property
+    def _columns(self) -> Sequence[Ids]:
+        return self._fetch()
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return self._rows
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """Rows of plain Python values."""
         return (
             zip(*(column.to_pylist() for column in self.arrow.columns), strict=True)
-            if self._facts.arity
+            if self._arity
             else iter([()] * len(self))
         )
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} facts of {self._facts.arity} arguments>"
+        return f"<{len(self):,} facts of {self._arity} arguments>"
 
     def rows(self) -> list[tuple[Constant, ...]]:
         """Rows of terms."""
-        columns = [[self._dictionary.term(i) for i in c.tolist()] for c in self._facts.columns()]
+        columns = [[parse_term(text) for text in texts] for texts in self.texts()]
         return list(zip(*columns, strict=True)) if columns else [()] * len(self)
 
     def texts(self) -> list[list[str]]:
         """Columns of N-Triples terms."""
-        return [self._dictionary.texts(c) for c in self._facts.columns()]
+        return [self._dictionary.texts(c) for c in self._columns]
 
     @cached_property
     def arrow(self) -> pa.Table:
         """Columns of integers, doubles, booleans or strings; mixed ones as strings."""
-        columns = [_arrow_column(self._dictionary, c) for c in self._facts.columns()]
+        columns = [_arrow_column(self._dictionary, c) for c in self._columns]
         return pa.table({f"c{i}": column for i, column in enumerate(columns)})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -68,8 +72,9 @@ class FactTable:
 
 
 def _arrow_column(dictionary: Dictionary, ids: Ids) -> pa.Array:
-    if len(ids) and (dictionary.kinds(ids) == INTEGER).all():
-        return pa.array(dictionary.integers(ids))
+    integers = dictionary.integer_values(ids)
+    if integers is not None and len(ids):
+        return pa.array(integers)
     unique, inverse = np.unique(ids, return_inverse=True)
     terms = [parse_term(t) for t in dictionary.texts(unique)]
     values = [plain_value(t) for t in terms]
@@ -100,25 +105,3 @@ def plain_text(term: Constant) -> str:
         case BlankNode(label):
             return f"_:{label}"
     return str(term)
-
-
-def decode(engine: ColumnarEngine, facts: Facts) -> FactTable:
-    return FactTable(engine.dictionary, facts)
-
-
-def supported_rows(engine: ColumnarEngine, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
-    """Live facts with whether they are asserted, and their derivations."""
-    facts = table.facts()
-    asserted = table.values(facts, "asserted").tolist()
-    supports = (table.values(facts, "nonrecursive") + table.values(facts, "recursive")).tolist()
-    rows = decode(engine, facts).rows()
-    return [(row, bool(a), n) for row, a, n in zip(rows, asserted, supports, strict=True)]
-
-
-def counted_rows(engine: ColumnarEngine, facts: Facts) -> dict[tuple[Constant, ...], int]:
-    return dict(zip(decode(engine, facts).rows(), facts.weights().tolist(), strict=True))
-
-
-def unique(ids: Ids) -> list[int]:
-    found: list[int] = np.unique(ids).tolist()
-    return found

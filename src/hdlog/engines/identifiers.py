@@ -1,0 +1,81 @@
+"""Terms as 64-bit ids, the same in every store and on Spark.
+
+A term with a text has a place in the dictionary: ids count up from 0. An integer in its shortest form is its own id, and
+a Skolem term's id is a hash of its name and arguments, so that rules make both without asking the dictionary.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog.program.terms import XSD_INTEGER
+
+StoreIds = NDArray[np.int64]
+INTEGERS = -(1 << 62)
+"""The id of the integer 0; those of others lie around it."""
+INTEGER_LIMIT = 1 << 61
+"""Integers from here on, of either sign, have a text in the dictionary."""
+SKOLEMS = 1 << 62
+"""Ids from here on are Skolem terms."""
+INTEGER_MARK = f'"^^<{XSD_INTEGER}>'
+
+_P1, _P2, _P3, _P4, _P5 = (
+    np.uint64(n)
+    for n in (
+        0x9E3779B185EBCA87,
+        0xC2B2AE3D27D4EB4F,
+        0x165667B19E3779F9,
+        0x85EBCA77C2B2AE63,
+        0x27D4EB2F165667C5,
+    )
+)
+
+
+def inline_integer(text: str) -> int | None:
+    """The id of an N-Triples text that needs no place in the dictionary: an integer in its shortest form."""
+    if not text.endswith(INTEGER_MARK):
+        return None
+    digits = text[1 : -len(INTEGER_MARK)]
+    if not 0 < len(digits) < 20 or not digits.lstrip("-").isdigit() or not digits.isascii():
+        return None
+    value = int(digits)
+    return INTEGERS + value if str(value) == digits and abs(value) < INTEGER_LIMIT else None
+
+
+def integer_text(identifier: int) -> str:
+    return f'"{identifier - INTEGERS}{INTEGER_MARK}'
+
+
+def name_number(name: str) -> int:
+    """What stands for the name of a Skolem term in its hash."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def skolem_ids(name: str, arguments: Sequence[StoreIds], rows: int) -> StoreIds:
+    """The ids of Skolem terms: Spark's `xxhash64` of name and arguments, cut to 62 bits."""
+    state = np.full(rows, 42, np.uint64)
+    for column in (np.full(rows, name_number(name)), np.full(rows, len(arguments)), *arguments):
+        state = _hash_long(column.astype(np.int64).view(np.uint64), state)
+    found: StoreIds = (state & np.uint64(SKOLEMS - 1)).view(np.int64) | np.int64(SKOLEMS)
+    return found
+
+
+def _hash_long(values: NDArray[np.uint64], seed: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """XXH64 of one 64-bit number."""
+    state = seed + _P5 + np.uint64(8)
+    state ^= _rotated(values * _P2, 31) * _P1
+    state = _rotated(state, 27) * _P1 + _P4
+    state ^= state >> np.uint64(33)
+    state *= _P2
+    state ^= state >> np.uint64(29)
+    state *= _P3
+    state ^= state >> np.uint64(32)
+    return state
+
+
+def _rotated(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))
