@@ -195,8 +195,29 @@ class Reasoner:
     def update_encoded(self, add: Mapping[Predicate, FactSet], delete: Mapping[Predicate, FactSet]) -> None:
         self._whole(lambda: self._update(add, delete))
 
+    def update_in_turn(
+        self, updates: Iterable[tuple[Mapping[Predicate, FactSet], Mapping[Predicate, FactSet]]]
+    ) -> Update:
+        """Several updates of encoded facts, one after the other but all or none; the net change of all of them."""
+
+        def run() -> list[dict[Predicate, NetChange]]:
+            return [change for add, delete in updates for change in self._update(add, delete)]
+
+        return self._told(self._whole(run))
+
+    def restore(self, program: Program, predicates: Iterable[Predicate]) -> dict[Predicate, Table]:
+        """Take a program over tables that the caller fills with its materialisation, and nothing is evaluated."""
+        assert not self._stored, "only a new reasoner is restored"
+        tables = {p: self._driver.state.table(p) for p in predicates}
+        self._stored = {p: None for p in tables if not is_auxiliary(p.name)}
+        self._program = program
+        self._driver.change_rules(normalise(program, self._stored))
+        return tables
+
     def stored_tables(self) -> Mapping[Predicate, Table]:
-        return self._driver.state.tables
+        """The tables of all predicates, those that rules were rewritten with among them; not those of nodes."""
+        nodes = self._driver.decompositions.nodes
+        return {p: t for p, t in self._driver.state.tables.items() if p not in nodes}
 
     # Reading.
 

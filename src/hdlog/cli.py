@@ -6,8 +6,10 @@ import io
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -18,7 +20,7 @@ from hdlog.plan.tuning import Tuning
 from hdlog.program.model import EvaluationMethod
 from hdlog.report.check import as_table, describe
 from hdlog.report.progress import Progress
-from hdlog.text import Dialect, Reading, examine_file
+from hdlog.text import ENDINGS, Dialect, Reading, examine_file
 
 app = typer.Typer(
     help=hdlog.__doc__,
@@ -29,6 +31,15 @@ app = typer.Typer(
 )
 METHOD_HELP = "How rules are evaluated: join plans, hypertree decompositions, or for each rule the cheaper."
 WITHOUT_HELP = "Improvements to switch off, with commas between: views, sharing, ... (see docs/engine.md)."
+DATA_HELP = (
+    "Files, folders or globs of facts: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
+    "each also .gz or .zst."
+)
+LENIENT_HELP = "Skip malformed lines and count them, in place of refusing the file."
+ENGINE_HELP = "The embedded engine, Spark, or the one that suits the number of facts and the memory."
+MASTER_HELP = "Spark's master: local[N], spark://host:port, yarn, ..."
+EngineChoice = Literal["auto", "columnar", "spark"]
+ExportFormat = Literal["nt", "csv", "facts", "parquet"]
 WARNINGS_SHOWN = 3
 INTERRUPTED = 130
 
@@ -162,6 +173,194 @@ def explain(
         print(json.dumps(found))
     elif html is None:
         print(as_text(found))
+
+
+@app.command()
+def load(
+    data: Annotated[list[str], typer.Argument(help=DATA_HELP)],
+    store: Annotated[Path, typer.Option(help="The folder to make a store in.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT_HELP)] = False,
+    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
+    memory: Annotated[float | None, typer.Option(help="Memory of Spark in GB.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Read files of facts into a new store, without reasoning."""
+    with _working() as progress:
+        from hdlog.storing import Settings
+        from hdlog.storing import load as load_store
+
+        settings = Settings(master=master, memory=memory, lenient=lenient, say=progress.say)
+        summary = load_store(store, data, settings, overwrite)
+    _summarise(summary, json_)
+
+
+@app.command()
+def materialise(
+    files: Annotated[list[str], typer.Argument(help="Rule files (.dlog, .dl). " + DATA_HELP)],
+    store: Annotated[Path, typer.Option(help="The folder to make a store in.")],
+    facts: Annotated[
+        Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")
+    ] = Path(),
+    dialect: Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT_HELP)] = False,
+    engine: Annotated[EngineChoice, typer.Option(help=ENGINE_HELP)] = "auto",
+    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
+    memory: Annotated[
+        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
+    ] = None,
+    max_rounds: Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")] = None,
+    max_facts: Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")] = None,
+    method: Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)] = "combined",
+    without: Annotated[str, typer.Option(help=WITHOUT_HELP)] = "",
+    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Read rules and files of facts, derive what follows, and keep it all in a new store."""
+    with _working() as progress:
+        from hdlog.storing import Settings
+        from hdlog.storing import materialise as materialise_store
+
+        rules = [Path(f) for f in files if f.endswith(tuple(ENDINGS))]
+        data = [f for f in files if not f.endswith(tuple(ENDINGS))]
+        settings = Settings(
+            engine,
+            master,
+            memory,
+            lenient,
+            Tuning(method).without(without),
+            max_rounds,
+            max_facts,
+            progress.say,
+            progress,
+        )
+        summary = materialise_store(rules, data, store, settings, facts, dialect, overwrite)
+    _summarise(summary, json_)
+
+
+@app.command()
+def update(
+    store: Annotated[Path, typer.Argument(help="The folder of the store.")],
+    add: Annotated[list[str] | None, typer.Option(help="A file of facts to add; may be given again.")] = None,
+    delete: Annotated[
+        list[str] | None, typer.Option(help="A file of facts to delete; may be given again.")
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Do not print the facts that came and went.")
+    ] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT_HELP)] = False,
+    engine: Annotated[EngineChoice, typer.Option(help=ENGINE_HELP)] = "auto",
+    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
+    memory: Annotated[
+        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Add and delete facts, and print exactly what that changed: + for facts that came, - for those that went."""
+    if not add and not delete:
+        raise UsageError("nothing to do; name files with --add or --delete")
+    with _working() as progress:
+        from hdlog.storing import Settings, change_lines
+        from hdlog.storing import update as update_store
+
+        settings = Settings(engine, master, memory, lenient, say=progress.say, tell=progress)
+        summary = update_store(store, add or [], delete or [], settings)
+    change = summary.pop("change")
+    if not quiet and not json_:
+        for line in change_lines(change):
+            print(line)
+    _summarise(summary, json_)
+
+
+@app.command()
+def export(
+    store: Annotated[Path, typer.Argument(help="The folder of the store.")],
+    format_: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = "nt",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The file (nt) or folder (csv, facts, parquet) to write to."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Write all facts of a store, decoded: N-Triples to one file, tables to a folder with a file for each predicate."""
+    with _working() as progress:
+        from hdlog.storing import Settings, export_store
+
+        target = out or Path("export.nt" if format_ == "nt" else "export")
+        summary = export_store(store, format_, target, Settings(say=progress.say))
+    _summarise(summary, json_)
+
+
+@app.command()
+def info(
+    store: Annotated[Path, typer.Argument(help="The folder of the store.")],
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
+) -> None:
+    """Tell what is in a store: facts per predicate, asserted and derived, terms, rules, size."""
+    from hdlog.report.store import as_table as store_table
+    from hdlog.storing import info as store_info
+
+    found = store_info(store)
+    if json_:
+        print(json.dumps(found))
+    else:
+        Console(soft_wrap=True).print(store_table(found), highlight=False)
+
+
+@app.command()
+def stream(
+    store: Annotated[Path, typer.Option(help="The folder of the store.")],
+    changes: Annotated[Path, typer.Option(help="The folder in which files of changes appear.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where net changes are written; changes/ in the store by default.")
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop when all files that are there are done.")
+    ] = False,
+    every: Annotated[float, typer.Option(help="Seconds between looks at the folder.")] = 1.0,
+    engine: Annotated[EngineChoice, typer.Option(help=ENGINE_HELP)] = "auto",
+    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
+    memory: Annotated[
+        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
+    ] = None,
+) -> None:
+    """Follow a folder: files named *.add.* and *.delete.* become updates, each exactly once, whatever happens.
+
+    A file may be in any format that `hdlog load` reads, as in monday.add.nt.gz. Write it elsewhere and move it in.
+    """
+    console = Console(stderr=True)
+    with _working() as progress:
+        from hdlog.storing import Settings
+        from hdlog.streaming import follow
+
+        settings = Settings(engine, master, memory, say=progress.say, tell=progress)
+
+        def tell(line: str) -> None:
+            console.print(line, highlight=False, markup=False)
+
+        follow(store, changes, out, settings, once, every, tell)
+
+
+@contextmanager
+def _working() -> Iterator[Progress]:
+    """Progress in the terminal; an interrupt is a word and an exit code."""
+    with Progress(Console(stderr=True)) as progress:
+        progress.say("loading the engine (compiling it, the first time: a few seconds)")
+        try:
+            yield progress
+        except KeyboardInterrupt:
+            progress.say("")
+            print("interrupted: everything is as it was before", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _summarise(summary: dict[str, Any], as_json: bool) -> None:
+    lines = summary.pop("lines")
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        for line in lines:
+            Console(stderr=True).print(line, highlight=False, markup=False)
 
 
 def problem_lines(reading: Reading, every_warning: bool) -> list[str]:

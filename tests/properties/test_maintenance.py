@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from hdlog.api import Reasoner, Update
+from hdlog.api import Update
 from hdlog.engines.columnar import engine, table
 from hdlog.maintenance import nodes, standard
 from hdlog.plan import planner, views
@@ -22,6 +22,7 @@ from hdlog.plan.decomposition import Node as HypertreeNode
 from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.model import Predicate, Program
 from hdlog.program.normalise import normalise
+from tests.engines import Reasoner
 from tests.oracle import Facts, derivations, materialise
 from tests.strategies import POSITIVE, Fact, Features, facts, programs
 
@@ -47,7 +48,10 @@ def told(update: Update) -> tuple[Flat, Flat]:
 
 
 def stored(reasoner: Reasoner) -> Flat:
-    return {(p, row) for p in reasoner.counts() for row in reasoner.facts(p).rows()}
+    counts, tables = reasoner.counts(), reasoner.tables()
+    found = {(p, row) for p in counts for row, _, _ in tables[p]}
+    assert len(found) == len(reasoner)
+    return found
 
 
 def check_state(reasoner: Reasoner, program: Program, given_facts: Flat) -> Flat:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from hdlog.api import Reasoner
 from hdlog.engines.protocol import FactSet
 from hdlog.maintenance.dred import DRed
 from hdlog.maintenance.hypertree import HypertreeModule
@@ -19,6 +18,7 @@ from hdlog.plan import planner, views
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
+from tests.engines import Reasoner
 from tests.properties.test_maintenance import maintain, padded
 from tests.strategies import POSITIVE
 

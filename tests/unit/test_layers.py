@@ -19,13 +19,15 @@ LAYERS = (
     "report",
     "api",
     "running",
+    "storing",
+    "streaming",
     "cli",
 )
 CONFINED = {
     "lark": ("text",),
     "typer": ("cli",),
     "rich": ("report", "cli"),
-    "numba": ("engines/columnar",),
+    "numba": ("engines/columnar", "pipeline/kernels", "pipeline/buckets"),
     "pyspark": ("engines/spark", "pipeline"),
 }
 

@@ -126,6 +126,25 @@ class Dictionary:
         self._classified = start + new
         return np.arange(start, start + new, dtype=np.uint32)
 
+    def made_since(self, start: int) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]]]:
+        """Of the ids from `start` on: which are integers without a text, and the Skolem terms by name: ids, arguments."""
+        texts = np.fromiter((text is None for text in self._texts[start:]), np.bool_, len(self) - start)
+        ids = np.arange(start, len(self), dtype=np.uint32)
+        integers = texts & (self.kinds(ids) == INTEGER)
+        first = int(np.searchsorted(self._skolem_ids[: self._skolems.size], start))
+        made = self._skolem_ids[first : self._skolems.size]
+        widths, combined = unpack(self._skolems.keys(first))
+        found = []
+        for width in np.unique(widths).tolist():
+            chosen = widths == width
+            names, *arguments = part_columns(self._arguments, combined[chosen], width + 1)
+            for name in np.unique(names).tolist():
+                named = names == name
+                term = self.term(name)
+                assert isinstance(term, Literal)
+                found.append((term.lexical, made[chosen][named], [a[named] for a in arguments]))
+        return integers, found
+
     def _skolem(self, identifier: int) -> Skolem:
         position = int(np.searchsorted(self._skolem_ids[: self._skolems.size], identifier))
         width, combined = unpack(self._skolems.keys(position)[:1])

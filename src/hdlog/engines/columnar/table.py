@@ -8,7 +8,7 @@ dead and without support is dropped then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary
 from hdlog.engines.columnar.journal import Journal
-from hdlog.engines.columnar.kernels import Flags, Keys, Rows, grow_run, locate, merge_order, merge_runs
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, grow_run, locate, merge_order, merge_runs
 from hdlog.engines.columnar.keys import PairTable
 
 Support = Literal["asserted", "nonrecursive", "recursive"]
@@ -129,6 +129,8 @@ class Table:
         self.indexes: dict[Order, Index] = {}
         self._distinct: dict[tuple[int, ...], tuple[int, int]] = {}
         self._saved = -1
+        self.version = 0
+        """goes up with each update that changes something"""
 
     def __len__(self) -> int:
         return self.live
@@ -136,6 +138,7 @@ class Table:
     def _save(self) -> None:
         if self._saved != self.journal.number:
             self._saved = self.journal.number
+            self.version += 1
             runs, live = list(self.runs), self.live
 
             def restore() -> None:
@@ -327,6 +330,21 @@ class Table:
             self.runs = [self._run(facts.keys, facts.weights(), support, _NONE)]
             self.live = len(facts)
             self.indexes = {}
+
+    def restore(
+        self,
+        columns: Sequence[Ids],
+        asserted: NDArray[np.int64],
+        nonrecursive: NDArray[np.int64],
+        recursive: NDArray[np.int64],
+    ) -> None:
+        """Live facts with all their supports; the table is empty."""
+        assert not self.runs, "only an empty table is restored"
+        keys = keys_of(self.pairs, columns, primary(self.arity), len(asserted))
+        order = np.argsort(keys)
+        supports = (asserted.astype(np.uint8)[order], nonrecursive[order], recursive[order])
+        self.runs = [SupportedRun(keys[order], _NONE, self.journal.number, *supports)] if len(keys) else []
+        self.live = len(keys)
 
     def _run(self, keys: Keys, counts: NDArray[np.int64], support: Support, dead: Flags) -> SupportedRun:
         run = SupportedRun(

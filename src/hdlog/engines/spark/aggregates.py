@@ -1,0 +1,106 @@
+"""Aggregated values of groups of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, inline_integer
+from hdlog.engines.spark.dictionary import Dictionary
+from hdlog.engines.spark.frames import Frame, Keeper, union
+from hdlog.program.functions import NoValue, aggregate
+from hdlog.program.model import AggregateCall
+from hdlog.program.ntriples import parse_term, term_text
+
+_NATIVE = {"sum": "try_sum", "min": "min", "max": "max"}
+
+
+def aggregate_groups(
+    dictionary: Dictionary, keeper: Keeper, rows: Frame, width: int, call: AggregateCall, position: int
+) -> Frame:
+    """A fact for each group, the first `width` columns, that has a value: group, value, and `m`."""
+    keys = [f"c{i}" for i in range(width)]
+    value = f"c{position} AS value" if call.argument is not None else "0L AS value"
+    members = rows.where("m > 0").select(*keys, "0 AS k", value)
+    grouped = [*keys, "k"]
+    if call.distinct and call.argument is not None:
+        members = members.totals([*grouped, "value"], "count(1) AS n").select(*grouped, "value")
+    if call.function == "count" or call.argument is None:
+        counted = members.totals(grouped, f"{INTEGERS}L + count(1) AS value")
+        return _facts(counted, keys)
+    parts = []
+    slow = members
+    if call.function in _NATIVE:
+        totals, told = _integers(keeper, members, grouped, _NATIVE[call.function])
+        parts.append(_facts(totals.where("exact"), keys))
+        if not told["slow"]:
+            return parts[0]
+        slow = members.join(totals.where("NOT exact").select(*grouped), grouped, "left_semi")
+    parts.append(_facts(_by_definition(dictionary, keeper, slow, grouped, call), keys))
+    return union(parts)
+
+
+def _facts(frame: Frame, keys: list[str]) -> Frame:
+    return frame.select(*keys, f"value AS c{len(keys)}", "1L AS m")
+
+
+def _integers(
+    keeper: Keeper, members: Frame, grouped: list[str], function: str
+) -> tuple[Frame, dict[str, int]]:
+    """Values of groups that have nothing but integers."""
+    totals = members.totals(
+        grouped,
+        "bool_and(value < 0) AS integers",
+        f"{function}(try_subtract(value, {INTEGERS}L)) AS found",
+    ).select(
+        *grouped,
+        f"integers AND coalesce(abs(found) < {INTEGER_LIMIT}L, false) AS exact",
+        f"try_add({INTEGERS}L, found) AS value",
+    )
+    return keeper.keep(totals, {"slow": "count_if(NOT exact)"})
+
+
+def _by_definition(
+    dictionary: Dictionary, keeper: Keeper, members: Frame, grouped: list[str], call: AggregateCall
+) -> Frame:
+    kept, _ = keeper.keep(members, {})
+    ids = kept.select("value AS id").distinct("id")
+    texts = dictionary.texts_of(ids).select("id AS value", "text")
+    lists = kept.join(texts, ["value"]).totals(grouped, "array_sort(collect_list(text)) AS texts")
+    schema = ", ".join(
+        [*(f"{g} {'INT' if g == 'k' else 'BIGINT'}" for g in grouped), "known BIGINT, text STRING"]
+    )
+    work = _worker(call, grouped)
+    made, _ = keeper.keep_data(keeper.data(lists).mapInArrow(work, schema), {})
+    dictionary.intern(made)
+    return dictionary.with_ids(made)
+
+
+def _worker(
+    call: AggregateCall, grouped: list[str]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            found = [_text(call, texts) for texts in batch.column("texts").to_pylist()]
+            at = pa.array([i for i, text in enumerate(found) if text is not None], pa.int64())
+            texts = [text for text in found if text is not None]
+            known = [inline_integer(text) for text in texts]
+            rest = [text if number is None else None for text, number in zip(texts, known, strict=True)]
+            yield pa.record_batch(
+                [
+                    *(batch.column(g).take(at) for g in grouped),
+                    pa.array(known, pa.int64()),
+                    pa.array(rest, pa.string()),
+                ],
+                names=[*grouped, "known", "text"],
+            )
+
+    return work
+
+
+def _text(call: AggregateCall, texts: list[str]) -> str | None:
+    try:
+        return term_text(aggregate(call, [parse_term(t) for t in texts]))
+    except NoValue:
+        return None

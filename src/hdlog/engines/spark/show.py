@@ -1,0 +1,43 @@
+"""Facts as DataFrames of plain values, or of N-Triples texts."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from hdlog.engines.identifiers import INTEGERS
+from hdlog.engines.spark.dictionary import Dictionary
+from hdlog.engines.spark.frames import Frame, Keeper
+from hdlog.engines.spark.relation import Facts
+
+_PLAIN = (
+    "CASE WHEN startswith({t}, '<') THEN substring({t}, 2, length({t}) - 2) "
+    "WHEN startswith({t}, '\"') THEN regexp_replace(regexp_extract({t}, '(?s)^\"(.*)\"[^\"]*$', 1), '\\\\\\\\([\"\\\\\\\\])', '$1') "
+    "ELSE {t} END"
+)
+
+
+def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFrame:
+    """Integers where a column has nothing else; IRIs without brackets and literals without datatypes otherwise."""
+    if facts.frame is None:
+        schema = ", ".join(f"c{i} STRING" for i in range(facts.arity)) or "c0 STRING"
+        return keeper.spark.createDataFrame([], schema=schema)
+    names = facts.keys
+    frame, told = keeper.keep(
+        facts.sums().select(*names), {f"texts{i}": f"count_if(c{i} >= 0)" for i in range(len(names))}
+    )
+    keeper.pin(frame.uses)
+    shown = []
+    for i, name in enumerate(names):
+        if told[f"texts{i}"]:
+            frame = with_text(dictionary, frame, name, f"t{i}")
+            shown.append(f"{_PLAIN.format(t=f't{i}')} AS {name}")
+        else:
+            shown.append(f"{name} - ({INTEGERS}L) AS {name}")
+    keeper.pin(frame.uses)
+    return keeper.data(frame.select(*shown))
+
+
+def with_text(dictionary: Dictionary, frame: Frame, column: str, name: str) -> Frame:
+    """A frame with the texts of a column of ids beside it."""
+    ids = frame.select(f"{column} AS id").distinct("id")
+    return frame.join(dictionary.texts_of(ids).select(f"id AS {column}", f"text AS {name}"), [column])

@@ -1,0 +1,103 @@
+"""The maintained facts of a predicate: a sum of runs, so that a change is one more run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hdlog.engines.protocol import Support
+from hdlog.engines.spark.frames import Frame, Keeper, union
+from hdlog.engines.spark.relation import columns
+
+_MOST_RUNS = 8
+SUPPORTS: dict[Support, str] = {"asserted": "a", "nonrecursive": "n", "recursive": "r"}
+_STATE = ("a", "n", "r", "l")
+
+
+@dataclass(frozen=True)
+class Run:
+    """Differences, to be added up: of assertions, of the two supports, and of being live."""
+
+    frame: Frame
+    rows: int
+
+
+@dataclass(frozen=True)
+class Content:
+    runs: tuple[Run, ...] = ()
+    size: int = 0
+    """live facts"""
+    distinct: tuple[float, ...] = ()
+
+
+class Table:
+    def __init__(self, keeper: Keeper, arity: int) -> None:
+        self.keeper = keeper
+        self.arity = arity
+        self.keys = columns(arity)
+        self.content = Content()
+        self.version = 0
+        """goes up with each update that changes something"""
+
+    def __len__(self) -> int:
+        return self.content.size
+
+    def live(self) -> list[Frame]:
+        """The live facts, as rows that add up: keys and `m`."""
+        return [r.frame.where("l <> 0").select(*self.keys, "l AS m") for r in self.content.runs]
+
+    def states(self, touched: Frame) -> Frame:
+        """Some facts, each in one row, with what the table knows of them; zeros for those it does not."""
+        if not self.content.runs:
+            return touched.select("*", *(f"0L AS {s}" for s in _STATE))
+        known = union([r.frame for r in self.content.runs])
+        # In this order: what is the same on both sides gets new names, and loses its partitions, on the right.
+        joined = known.join(touched.hinted("SHUFFLE_HASH"), self.keys, "right")
+        rest = [c for c in touched.names if c not in self.keys]
+        return joined.totals(
+            self.keys,
+            *(f"first({c}) AS {c}" for c in rest),
+            *(f"coalesce(sum({s}), 0L) AS {s}" for s in _STATE),
+        )
+
+    def append(self, frame: Frame, rows: int, grown: int, distinct: Sequence[float] = ()) -> None:
+        """One more run; `grown` live facts more."""
+        old = self.content
+        size = old.size + grown
+        known = _distinct(old.distinct, distinct, size)
+        self.content = Content((*old.runs, Run(frame, rows)), size, known)
+        if len(self.content.runs) > _MOST_RUNS:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Merge the runs after the first, or all if they have become as many as half of it."""
+        runs = self.content.runs
+        start = 1 if 2 * sum(r.rows for r in runs[1:]) < runs[0].rows else 0
+        merged = union([r.frame for r in runs[start:]]).totals(
+            self.keys, *(f"sum({s}) AS {s}" for s in _STATE)
+        )
+        kept, found = self.keeper.keep(merged.where(" OR ".join(f"{s} <> 0" for s in _STATE)), {})
+        self.content = Content(
+            (*runs[:start], Run(kept, found["rows"])), self.content.size, self.content.distinct
+        )
+
+    def whole(self) -> Frame | None:
+        """One row for each stored fact: keys, supports, and whether it is live."""
+        runs = self.content.runs
+        if not runs:
+            return None
+        if len(runs) == 1:
+            return runs[0].frame
+        return union([r.frame for r in runs]).totals(self.keys, *(f"sum({s}) AS {s}" for s in _STATE))
+
+
+def _distinct(old: Sequence[float], new: Sequence[float], size: int) -> tuple[float, ...]:
+    """Different values by column when runs are added up: at least the most in one, at most all."""
+    if not old or not new:
+        return tuple(new or old)
+    return tuple(min(max(a, b) + 0.5 * min(a, b), float(size)) for a, b in zip(old, new, strict=True))
+
+
+def state_columns(**given: str) -> list[str]:
+    """A run's columns: the given expressions, and zeros."""
+    return [f"{given.get(s, '0L')} AS {s}" for s in _STATE]

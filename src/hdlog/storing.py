@@ -1,0 +1,400 @@
+"""What the commands on stores do: load, materialise, update, export, info, stream."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from hdlog.api import Reasoner, Update
+from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.maintenance.trace import Event
+from hdlog.pipeline.embedded import EmbeddedGate
+from hdlog.pipeline.export import export, shown_facts
+from hdlog.pipeline.files import input_files
+from hdlog.pipeline.ingest import Loaded, ingest
+from hdlog.pipeline.jobs import InProcess, Jobs, OnSpark
+from hdlog.pipeline.splits import Split, find_splits
+from hdlog.pipeline.store import RuleFile, Store, create_store, open_store
+from hdlog.plan.tuning import Tuning
+from hdlog.program.model import Predicate, Program
+from hdlog.program.terms import RDF_TYPE
+from hdlog.program.types import attribute_types
+from hdlog.running import read_rules, unknown_predicates
+from hdlog.text import Dialect, read
+
+EngineName = Literal["auto", "columnar", "spark"]
+_SMALL_INPUT = 48 << 20
+"""Bytes of files that are read in process: they are there before a Spark session has started."""
+_BYTES_A_FACT = 120
+"""Of the embedded engine, with what is derived, terms and indexes."""
+
+
+@dataclass
+class Settings:
+    """How a command is to run."""
+
+    engine: EngineName = "auto"
+    master: str = "local[*]"
+    memory: float | None = None
+    """GB"""
+    lenient: bool = False
+    tuning: Tuning = field(default_factory=Tuning)
+    max_rounds: int | None = None
+    max_facts: int | None = None
+    say: Callable[[str], None] = lambda _: None
+    tell: Callable[[Event], None] = lambda _: None
+    spark: Any = None
+    """a session to use"""
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(int(self.memory * 1e9)) if self.memory else Budget()
+
+    def session(self) -> Any:
+        """Spark, started when first asked for."""
+        if self.spark is None:
+            self.say("starting Spark")
+            from hdlog.engines.spark.session import start_session
+
+            memory = f"{max(1, int(self.memory * 0.75))}g" if self.memory else None
+            self.spark = start_session(self.master, memory)
+        return self.spark
+
+
+class Work:
+    """A store with a living reasoner over it."""
+
+    def __init__(self, store: Store, program: Program, settings: Settings, facts: int) -> None:
+        self.store = store
+        self.program = program
+        self.settings = settings
+        self.engine_name, self.why = chosen_engine(settings, facts)
+        self.gate: Any
+        if self.engine_name == "spark":
+            from hdlog.engines.spark.engine import SparkEngine
+            from hdlog.pipeline.distributed import SparkGate
+
+            engine: Any = SparkEngine(settings.session())
+            engine.say = settings.say
+            self.gate = SparkGate(store, engine)
+        else:
+            engine = ColumnarEngine(settings.budget)
+            self.gate = EmbeddedGate(store, engine)
+        self.engine = engine
+        self.settings.say("reading terms")
+        self.gate.read_terms(store.manifest.term_files, store.manifest.skolem_files)
+
+    def start(self, restore: bool) -> Reasoner:
+        """A reasoner with nothing but the program's own facts, or with the store's snapshot."""
+        settings = self.settings
+        options: dict[str, Any] = {
+            "engine": self.engine,
+            "max_rounds": settings.max_rounds,
+            "max_facts": settings.max_facts,
+            "progress": settings.tell,
+            "tuning": settings.tuning,
+        }
+        if not restore:
+            self.reasoner = Reasoner(self.program, **options)
+            return self.reasoner
+        self.reasoner = Reasoner(**options)
+        settings.say("reading facts")
+        tables = self.reasoner.restore(self.program, [f.predicate for f in self.store.manifest.facts])
+        self.gate.fill(tables)
+        return self.reasoner
+
+    def commit(self, **more: Any) -> None:
+        self.settings.say("writing the snapshot")
+        found = self.gate.save(self.reasoner.stored_tables())
+        self.store.commit(**{**found, **more})
+
+
+def chosen_engine(settings: Settings, facts: int) -> tuple[str, str]:
+    """Which engine, and why."""
+    if settings.engine != "auto":
+        return settings.engine, "as asked for"
+    need, room = facts * _BYTES_A_FACT, settings.budget.memory
+    if need < room:
+        return "columnar", f"{facts:,} facts need about {need / 1e9:.1f} of {room / 1e9:.1f} GB"
+    return (
+        "spark",
+        f"{facts:,} facts would need about {need / 1e9:.1f} GB in process, and {room / 1e9:.1f} are allowed",
+    )
+
+
+def jobs_for(splits: Sequence[Split], settings: Settings) -> tuple[Jobs, int]:
+    """Where files are read, and in how many parts at least."""
+    size = sum(os.path.getsize(path) for path in {s.path for s in splits})
+    if size <= _SMALL_INPUT and settings.spark is None:
+        return InProcess(settings.say), 1
+    session = settings.session()
+    return OnSpark(session, settings.say), session.sparkContext.defaultParallelism
+
+
+def read_into(store: Store, splits: Sequence[Split], program: Program, settings: Settings) -> Loaded:
+    """Facts of files with ids of the store, which has their terms from now on."""
+    jobs, parallel = jobs_for(splits, settings)
+    loaded = ingest(store, splits, jobs, attribute_types(program), settings.lenient, parallel)
+    manifest = store.manifest
+    store.admit(
+        terms=loaded.terms,
+        typed=loaded.typed,
+        buckets=loaded.buckets,
+        term_files=(*manifest.term_files, *loaded.term_files),
+        skolem_files=(*manifest.skolem_files, *loaded.skolem_files),
+    )
+    return loaded
+
+
+def load(folder: Path, data: Sequence[str], settings: Settings, overwrite: bool = False) -> dict[str, Any]:
+    """Files into a new store, without reasoning."""
+    started = time.perf_counter()
+    splits = find_splits(data)
+    with writing(folder, overwrite) as store:
+        loaded = read_into(store, splits, Program(), settings)
+        store.commit(facts=loaded.facts)
+    seconds = time.perf_counter() - started
+    return {
+        "read": loaded.read,
+        "facts": loaded.rows,
+        "terms": loaded.terms,
+        "skipped": loaded.skipped,
+        "problems": list(loaded.problems),
+        "seconds": {"load": seconds},
+        "lines": [
+            f"{loaded.rows:,} facts and {loaded.terms:,} terms in {folder}, {seconds:.1f} s",
+            *_skips(loaded),
+        ],
+    }
+
+
+def _skips(loaded: Loaded) -> list[str]:
+    if not loaded.skipped:
+        return []
+    more = [f"  {problem}" for problem in loaded.problems]
+    return [f"warning: {loaded.skipped:,} malformed lines were skipped; the first of them:", *more]
+
+
+@contextmanager
+def writing(folder: Path, overwrite: bool) -> Iterator[Store]:
+    """A new store that is there in the end, or not at all."""
+    store = create_store(folder, overwrite)
+    (store.folder / "staging").mkdir(exist_ok=True)
+    try:
+        with store.lock():
+            yield store
+    except BaseException:
+        if not store.manifest.created:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def materialise(
+    rules: Sequence[Path],
+    data: Sequence[str],
+    folder: Path,
+    settings: Settings,
+    fact_folder: Path = Path(),
+    dialect: Dialect | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Rules and files into a new store with everything that follows."""
+    started = time.perf_counter()
+    program = read_rules(list(rules), dialect)
+    splits = [*_input_splits(program, fact_folder), *(find_splits(data) if data else [])]
+    with writing(folder, overwrite) as store:
+        loaded = read_into(store, splits, program, settings)
+        read_ = time.perf_counter()
+        work = Work(store, program, settings, loaded.rows)
+        reasoner = work.start(restore=False)
+        reasoner.materialise_encoded(work.gate.given(loaded.facts))
+        done = time.perf_counter()
+        kept = _keep_rules(store, rules, dialect)
+        work.commit(rules=kept, materialised=True, tuning=asdict(settings.tuning))
+    end = time.perf_counter()
+    lines = [
+        f"engine: {work.engine_name} ({work.why})",
+        f"{loaded.rows:,} facts read in {read_ - started:.1f} s, {len(reasoner):,} after materialisation in "
+        f"{done - read_:.1f} s, written to {folder} in {end - done:.1f} s",
+        *_skips(loaded),
+        *unknown_predicates(program, reasoner),
+    ]
+    return {
+        "engine": work.engine_name,
+        "why": work.why,
+        "read": loaded.read,
+        "given": loaded.rows,
+        "facts": len(reasoner),
+        "skipped": loaded.skipped,
+        "seconds": {"load": read_ - started, "materialise": done - read_, "write": end - done},
+        "lines": lines,
+    }
+
+
+def _input_splits(program: Program, folder: Path) -> list[Split]:
+    return [
+        replace(split, name=file.name, delimiter=file.delimiter, header=file.header)
+        for file in input_files(program, folder)
+        for split in find_splits([file.path])
+    ]
+
+
+def _keep_rules(store: Store, files: Sequence[Path], dialect: Dialect | None) -> tuple[RuleFile, ...]:
+    kept = []
+    (store.folder / "rules").mkdir(exist_ok=True)
+    for number, path in enumerate(files):
+        target = f"rules/{number}-{path.name}"
+        shutil.copyfile(path, store.folder / target)
+        kept.append(RuleFile(target, dialect or ""))
+    return tuple(kept)
+
+
+def stored_program(store: Store) -> Program:
+    program = Program()
+    for rule in store.manifest.rules:
+        program += read(store.folder / rule.path, rule.dialect or None)  # type: ignore[arg-type]
+    return program
+
+
+@dataclass
+class Living:
+    """An open store that takes updates."""
+
+    work: Work
+    program: Program
+
+    def update(self, changes: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Update, list[Loaded]]:
+        """Files to add and to delete, in turn; the net change of all of them, not committed yet."""
+        store, settings = self.work.store, self.work.settings
+        loaded, updates = [], []
+        for pair in changes:
+            both = []
+            for files in pair:
+                before = store.manifest
+                found = read_into(store, find_splits(files), self.program, settings) if files else None
+                if found is not None:
+                    after = store.manifest
+                    self.work.gate.read_terms(
+                        after.term_files[len(before.term_files) :],
+                        after.skolem_files[len(before.skolem_files) :],
+                    )
+                    loaded.append(found)
+                both.append(self.work.gate.given(found.facts) if found is not None else {})
+            updates.append((both[0], both[1]))
+        return self.work.reasoner.update_in_turn(updates), loaded
+
+
+@contextmanager
+def opened(folder: Path, settings: Settings) -> Iterator[Living]:
+    """A store to update; its rules are those it was made with."""
+    store = open_store(folder)
+    with store.lock():
+        store.clean()
+        program = stored_program(store)
+        if store.manifest.tuning:
+            settings = replace(settings, tuning=Tuning(**store.manifest.tuning))
+        rows = sum(f.rows for f in store.manifest.facts)
+        work = Work(store, program, settings, rows)
+        work.start(restore=True)
+        yield Living(work, program)
+
+
+def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Settings) -> dict[str, Any]:
+    """Add and delete the facts of files; the exact change of what holds."""
+    started = time.perf_counter()
+    find_splits([*add, *delete])
+    with opened(folder, settings) as living:
+        ready = time.perf_counter()
+        change, loaded = living.update([(add, delete)])
+        done = time.perf_counter()
+        living.work.commit()
+    end = time.perf_counter()
+    lines = [
+        f"engine: {living.work.engine_name} ({living.work.why})",
+        f"{change} in {done - ready:.2f} s; the store was read in {ready - started:.1f} s and written in {end - done:.1f} s",
+        *(line for found in loaded for line in _skips(found)),
+    ]
+    return {
+        "engine": living.work.engine_name,
+        "added": {str(p): len(t) for p, t in change.added.items()},
+        "removed": {str(p): len(t) for p, t in change.removed.items()},
+        "change": change,
+        "seconds": {"open": ready - started, "update": done - ready, "write": end - done},
+        "lines": lines,
+    }
+
+
+def change_lines(change: Update) -> Iterator[str]:
+    """Each fact that came, after a plus, and each that went, after a minus."""
+    for sign, side in (("+", change.added), ("-", change.removed)):
+        for predicate, table in sorted(side.items(), key=lambda item: str(item[0])):
+            columns = table.texts()
+            rows = zip(*columns, strict=True) if columns else [()] * len(table)
+            yield from (f"{sign} {fact_line(predicate, row)}" for row in rows)
+
+
+def fact_line(predicate: Predicate, row: Sequence[str]) -> str:
+    """N-Triples for facts that are triples, an atom for others."""
+    if ":" in predicate.name and predicate.arity == 2:
+        return f"{row[0]} <{predicate.name}> {row[1]} ."
+    if ":" in predicate.name and predicate.arity == 1:
+        return f"{row[0]} <{RDF_TYPE}> <{predicate.name}> ."
+    return f"{predicate.name}({', '.join(row)})"
+
+
+def info(folder: Path) -> dict[str, Any]:
+    """What is in a store, from its manifest."""
+    store = open_store(folder)
+    manifest = store.manifest
+    facts = sorted(shown_facts(store), key=lambda f: -f.rows)
+    return {
+        "folder": str(folder),
+        "snapshot": manifest.snapshot,
+        "created": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(manifest.created)),
+        "version": manifest.version,
+        "materialised": manifest.materialised,
+        "facts": sum(f.rows for f in facts),
+        "asserted": sum(f.asserted for f in facts),
+        "derived": sum(f.rows - f.asserted for f in facts),
+        "terms": manifest.terms,
+        "skolems": sum(f.rows for f in manifest.skolem_files),
+        "rules": len(stored_program(store).rules),
+        "rule_files": [r.path for r in manifest.rules],
+        "method": manifest.tuning.get("method", ""),
+        "bytes": sum(f.bytes for f in manifest.files()),
+        "predicates": [
+            {
+                "name": f.name,
+                "arity": f.arity,
+                "facts": f.rows,
+                "asserted": f.asserted,
+                "derived": f.rows - f.asserted,
+                "distinct": [round(d) for d in f.distinct],
+                "bytes": sum(file.bytes for file in f.files),
+                "folder": f"facts/{f.number}",
+            }
+            for f in facts
+        ],
+        "streams": manifest.batches,
+    }
+
+
+def export_store(folder: Path, format_: str, out: Path, settings: Settings) -> dict[str, Any]:
+    started = time.perf_counter()
+    written, left = export(open_store(folder), format_, out, settings.say)
+    seconds = time.perf_counter() - started
+    return {
+        "facts": written,
+        "left": left,
+        "lines": [
+            f"{written:,} facts written to {out} in {seconds:.1f} s",
+            *(f"warning: left out: {line}" for line in left),
+        ],
+    }

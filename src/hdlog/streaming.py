@@ -1,0 +1,113 @@
+"""A folder of changes as a stream: Spark notices files, each becomes part of an update, exactly once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from hdlog.api import Update
+from hdlog.errors import HdlogError, UsageError
+from hdlog.storing import Living, Settings, change_lines, opened
+
+_KINDS = ("add", "delete")
+
+
+def follow(
+    folder: Path,
+    changes: Path,
+    out: Path | None,
+    settings: Settings,
+    once: bool,
+    every: float,
+    tell: Callable[[str], None],
+) -> None:
+    """Update a store with files as they appear, until interrupted, or until all that are there are done.
+
+    Spark numbers the batches of files and writes down which files are in which before it hands them over. A commit of the
+    store says the number of the last batch in it. So after a crash a batch comes again just when it is not in the store.
+    """
+    if not changes.is_dir():
+        raise UsageError(f"{changes}: no such folder; make it before following it")
+    with opened(folder, settings) as living:
+        stream = Stream(living, changes, out or folder / "changes", tell)
+        tell(f"engine: {living.work.engine_name} ({living.work.why}); following {changes}")
+        stream.run(settings.session(), folder / "streams" / stream.name, once, every)
+
+
+class Stream:
+    def __init__(self, living: Living, changes: Path, out: Path, tell: Callable[[str], None]) -> None:
+        self.living = living
+        self.changes = changes.resolve()
+        self.name = "-".join(self.changes.parts[-2:]).strip("/") or "root"
+        self.out = out
+        self.tell = tell
+        self.failed: BaseException | None = None
+
+    def run(self, spark: Any, checkpoints: Path, once: bool, every: float) -> None:
+        files = (
+            spark.readStream.format("binaryFile")
+            .option("pathGlobFilter", "*.{add,delete}.*")
+            .option("latestFirst", "false")
+            .load(str(self.changes))
+            .select("path", "modificationTime")
+        )
+        trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
+        query = (
+            files.writeStream.foreachBatch(self._guarded)
+            .option("checkpointLocation", str(checkpoints))
+            .trigger(**trigger)
+            .start()
+        )
+        try:
+            while query.isActive and self.failed is None:
+                query.awaitTermination(1)
+        finally:
+            query.stop()
+        if isinstance(self.failed, HdlogError):
+            raise self.failed
+        if query.exception() is not None and self.failed is None:
+            raise UsageError(f"the stream stopped: {query.exception()}")
+        if self.failed is not None:
+            raise self.failed
+
+    def _guarded(self, batch: Any, number: int) -> None:
+        try:
+            self._take(batch, number)
+        except BaseException as error:
+            self.failed = error
+            raise
+
+    def _take(self, batch: Any, number: int) -> None:
+        """One batch of files: an update, its net change, a snapshot."""
+        work = self.living.work
+        if number <= work.store.manifest.batches.get(self.name, -1):
+            self.tell(f"batch {number}: in the store already")
+            return
+        found = batch.orderBy("modificationTime", "path").collect()
+        paths = [Path(unquote(urlparse(row.path).path)) for row in found]
+        started = time.perf_counter()
+        change, _ = self.living.update([_sides(path) for path in paths])
+        self._write(change, number, paths)
+        work.commit(batches={**work.store.manifest.batches, self.name: number})
+        self.tell(f"batch {number}: {len(paths)} files, {change} in {time.perf_counter() - started:.2f} s")
+
+    def _write(self, change: Update, number: int, paths: list[Path]) -> None:
+        """The net change of a batch; the same file again if the batch comes again."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        target = self.out / f"{self.name}-{number:06d}.changes"
+        fresh = target.with_suffix(".part")
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(f"# {json.dumps({'batch': number, 'files': [p.name for p in paths]})}\n")
+            file.writelines(f"{line}\n" for line in change_lines(change))
+        shutil.move(fresh, target)
+
+
+def _sides(path: Path) -> tuple[list[str], list[str]]:
+    """The files to add and to delete: one of the two has this one."""
+    kind = next(k for k in _KINDS if f".{k}." in path.name)
+    return ([str(path)], []) if kind == "add" else ([], [str(path)])

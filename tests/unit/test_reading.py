@@ -1,0 +1,672 @@
+"""Files into chunks: pyoxigraph is the judge of RDF, the loader of the engine that of tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyoxigraph as ox
+import pytest
+from benchmarks.generators import lubm, lubm_files
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.identifiers import inline_integer, integer_text
+from hdlog.engines.load import Collector, value_text
+from hdlog.pipeline import kernels
+from hdlog.pipeline.chunks import TermTable
+from hdlog.pipeline.reading import Chunk, InputError, Split, find_splits, read_split
+from hdlog.pipeline.splits import blocks
+from hdlog.program.model import TRIPLE, Predicate, Program
+from hdlog.program.ntriples import parse_term, quote, term_text
+from hdlog.program.terms import RDF_TYPE, XSD_INTEGER
+from hdlog.program.types import attribute_types
+from hdlog.text import examine
+
+Rows = Counter[tuple[Any, ...]]
+FORMATS = {"nt": ox.RdfFormat.N_TRIPLES, "nq": ox.RdfFormat.N_QUADS}
+S, P = "<http://a.b/s>", "<http://a.b/p>"
+
+
+def read(data: bytes | str, name: str = "f.nt", lenient: bool = False, **options: Any) -> Chunk:
+    """The one chunk of a file with this content."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        (split,) = find_splits([path])
+        return checked(read_split(split, lenient=lenient, **options))
+
+
+def checked(chunk: Chunk) -> Chunk:
+    """The chunk, if it keeps its promises."""
+    texts = chunk.texts.to_pylist()
+    chunk.texts.validate(full=True)
+    assert len(set(texts)) == len(texts)
+    assert all(term_text(parse_term(t)) == t for t in texts if not t.startswith("_:skolem."))
+    assert not any(inline_integer(t) for t in texts)
+    for predicate, columns in chunk.facts.items():
+        assert len(columns) == predicate.arity
+        assert len({len(c) for c in columns}) <= 1
+        assert all(c.dtype == np.int64 and c.max() < len(texts) for c in columns)
+    return chunk
+
+
+def rows(*chunks: Chunk) -> Rows:
+    """The facts of chunks with their texts, and how often each was read."""
+    found: Rows = Counter()
+    for chunk in chunks:
+        texts = chunk.texts.to_pylist()
+        for predicate, columns in chunk.facts.items():
+            decoded = [[texts[i] if i >= 0 else integer_text(i) for i in c.tolist()] for c in columns]
+            found.update((predicate, *row) for row in zip(*decoded, strict=True))
+            if not columns:
+                found[(predicate,)] += 1
+    return found
+
+
+def judged(data: bytes, format_: str = "nt") -> Rows | None:
+    """The facts of a file by pyoxigraph, if it takes it, and it is of RDF 1.1."""
+    try:
+        triples = list(ox.parse(data, format=FORMATS[format_]))
+    except SyntaxError:
+        return None
+    if any(isinstance(t.object, ox.Triple) or getattr(t.object, "direction", None) for t in triples):
+        return None
+    found: Rows = Counter()
+    for triple in triples:
+        s, p, o = value_text(triple.subject), triple.predicate.value, value_text(triple.object)
+        if p != RDF_TYPE:
+            found[(Predicate(p, 2), s, o)] += 1
+        elif o[0] == "<":
+            found[(Predicate(o[1:-1], 1), s)] += 1
+        else:
+            found[(Predicate(TRIPLE, 3), s, f"<{RDF_TYPE}>", o)] += 1
+    return found
+
+
+def agree(line: bytes, format_: str = "nt") -> None:
+    expected = judged(line, format_)
+    if expected is None:
+        with pytest.raises(InputError):
+            read(line, f"f.{format_}")
+        lenient = read(line, f"f.{format_}", lenient=True)
+        assert lenient.skipped
+    else:
+        chunk = read(line, f"f.{format_}")
+        assert rows(chunk) == expected
+        assert chunk.rows == expected.total()
+
+
+OBJECTS = r'''
+<http://a.b/o> <a:> <http:> <http://> <http:///a> <urn:x:y> <mailto:x@y> <a+b-c.d:e> <http://a/%20%E9> <http://a?b/c#d/e?>
+<http://h:80/> <http://h:/> <http://h:b/> <http://h:80x/> <http://u@h/> <http://u:p@h/> <http://a@b@c/> <http://[::1]/x> <http://[x]/>
+<http://é.fr/> <http://é:b/> <http://%41/> <http://%41:b/> <http://a]b/> <a:é> <a:𝄞> <a:漢字> <a:%zz> <a:%4> <a:[> <a:b#c#d> <a:{> <a:|> <a:^> <a:`> <a:">
+<a:\u00e9> <a:\U0001D11E> <a:\u0020> <a:\u003e> <a:\t> <a:\\> <a> </a> <> <:b> <1a:b> <a_b:c> <é:b> <a <<b:>> <a:b<c>
+_:a _:a. _:a.b _:a..b _:1 _:_ _:-a _:a- _:a:b _::b _: _:é _:é· _:× _:a× _:skolem.61 _
+"" "a" "é漢𝄞" "a\tb\n\r\"\\" "\b\f\'" "\u00e9\U0001F600" "\u0009\u0022\u005c\u000a" "\u0000" "\uD800" "\uD83D\uDE00" "\U00110000" "\u12" "\u00e" "\x" "a
+"a"@en "a"@EN-gb "a"@en-Latn-GB "a"@sr-Latn "a"@es-419 "a"@en-x-foo "a"@zh-min-nan "a"@i-klingon "a"@simple "a"@abcdefghi "a"@a "a"@en- "a"@-en "a"@en--ltr "a"@en--GB
+"a"@123 "a"@en-1 "a"@en-12 "a"@zz-zz-zz "a"@en. "a"@ "a"@e2 "a"@en-a1
+"5"^^<http://www.w3.org/2001/XMLSchema#integer> "-5"^^<http://www.w3.org/2001/XMLSchema#integer> "\u0035"^^<http://www.w3.org/2001/XMLSchema#integer>
+"05"^^<http://www.w3.org/2001/XMLSchema#integer> "-0"^^<http://www.w3.org/2001/XMLSchema#integer> "+5"^^<http://www.w3.org/2001/XMLSchema#integer>
+"2305843009213693951"^^<http://www.w3.org/2001/XMLSchema#integer> "2305843009213693952"^^<http://www.w3.org/2001/XMLSchema#integer>
+"-99999999999999999999"^^<http://www.w3.org/2001/XMLSchema#integer> ""^^<http://www.w3.org/2001/XMLSchema#integer> "x"^^<http://www.w3.org/2001/XMLSchema#integer>
+"a"^^<http://www.w3.org/2001/XMLSchema#string> "a"^^<http://www.w3.org/2001/XMLSchema#strin\u0067> "\t"^^<http://www.w3.org/2001/XMLSchema#string>
+"a"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString> "a"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML> "a"^^<b:c> "a"^^<b> "a"^^_:b "a"^<b:c> "a"^^
+'a' a 5 true <<(<a:><b:><c:>)>> "a""b" """a"""
+'''.split()  # noqa: SIM905  # fmt: skip
+
+
+@pytest.mark.parametrize("term", OBJECTS)
+def test_a_term_is_taken_or_refused_as_by_pyoxigraph(term: str) -> None:
+    for line in (
+        f"{S} {P} {term} .",
+        f"{term} {P} {S} .\n",
+        f"{S} {term} {S} .",
+        f"{S} <{RDF_TYPE}> {term}.",
+    ):
+        agree(line.encode())
+        agree(line.encode(), "nq")
+    agree(f"{S} {P} {P} {term} .".encode(), "nq")
+
+
+LINES = (
+    f"{S}{P}<http://a/o>.",
+    f'{S}\t{P}\t"a"\t.\t# comment',
+    f"  {S} {P} {P} .#",
+    f"{S} {P} {P} . {S} {P} {P} .",
+    f"{S} {P} {P} .\r{S} {P} {S} .\r",
+    f"{S} {P} {P} .\r\n\r\n# c\r\n{S} {P} {S} .\r\n",
+    f"# c\r{S} {P} {P} .",
+    f"{S} {P}\n{P} .",
+    f"{S} {P} {P}\n.",
+    f"{S} {P} {P}\r .",
+    f"\ufeff{S} {P} {P} .",
+    f'{S} {P} "a" @en .',
+    f'{S} {P} "a"^^ <a:b> .',
+    f'{S} {P} "a\tb\x08\x00\x7f\ufffe" .',
+    f'{S} {P} "a\rb" .',
+    f"_:a{P}_:b.",
+    f"{S} {P} {P} . .",
+    f"{S} {P} {P} ..",
+    f"{S} {P} {P}",
+    f"{S} {P} {P} {P} .",
+    f"{S} {P} .",
+    ".",
+    "",
+    "\n \t\n#\n",
+    "#",
+    "\x0b",
+    f"\u00a0{S} {P} {P} .",
+    '@prefix a: <http://a/> .\nVERSION "1.2"',
+    "<<(<a:> <b:> <c:>)>> <b:> <c:> .",
+    "_:_ <b:> _:_.",
+)
+BYTES = (b'<a:> <b:> "\xff" .', b"<a:> <b:> <c:> . # \xff", b"# \xff\n", b"\xc0\x80", b'<a:> <b:> "\xed\xa0\x80" .',
+         b'<a:> <b:> "\xe0\x80\x80" .', b'<a:> <b:> "\xf4\x90\x80\x80" .', b'<a:> <b:> "\xc3', b"<a:\xff> <b:> <c:> .")  # fmt: skip
+
+
+@pytest.mark.parametrize("line", [*(line.encode() for line in LINES), *BYTES])
+def test_a_line_is_taken_or_refused_as_by_pyoxigraph(line: bytes) -> None:
+    agree(line)
+    agree(line, "nq")
+
+
+PARTS = [t.encode() for t in OBJECTS] + [
+    b" ",
+    b"\t",
+    b".",
+    b"#",
+    b"\r",
+    b"\\",
+    b'"',
+    b"<",
+    b">",
+    b"@",
+    b"\xc3",
+    b"%",
+    b":",
+]
+
+
+@st.composite
+def mutated_lines(draw: st.DrawFn) -> bytes:
+    """A triple of terms that may be malformed, with some bytes put in or taken out."""
+    term = st.sampled_from(OBJECTS)
+    line = bytearray(f"{draw(term)} {draw(term)} {draw(term)} .", "utf-8")
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(line)))
+        line[at : at + draw(st.integers(0, 2))] = draw(st.sampled_from(PARTS) | st.just(b""))
+    return bytes(line)
+
+
+@given(mutated_lines())
+def test_a_mutated_line_is_taken_or_refused_as_by_pyoxigraph(line: bytes) -> None:
+    agree(line)
+    agree(line, "nq")
+
+
+@given(
+    st.lists(mutated_lines() | st.sampled_from(LINES[:3]).map(str.encode), max_size=8), st.integers(1, 300)
+)
+def test_lenient_reading_of_pieces_keeps_every_line_that_is_fine(lines: list[bytes], size: int) -> None:
+    assume(not any(b"\r" in line or b"\n" in line for line in lines))
+    expected: Rows = Counter()
+    bad = []
+    for number, line in enumerate(lines, 1):
+        found = judged(line)
+        expected += found or Counter()
+        bad += [number] if found is None else []
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "f.nt"
+        path.write_bytes(b"\n".join(lines))
+        chunks = [checked(read_split(s, lenient=True)) for s in find_splits([path], size)]
+        assert rows(*chunks) == expected
+        assert sum(c.skipped for c in chunks) == len(bad)
+        told = [int(p.removeprefix(f"{path}:").split(":")[0]) for c in chunks for p in c.problems]
+        assert told == bad
+
+
+def test_at_most_ten_problems_are_told_of() -> None:
+    chunk = read("x\n" * 25 + f"{S} {P} {P} .\n", lenient=True)
+    assert (chunk.rows, chunk.skipped, len(chunk.problems)) == (1, 25, 10)
+    assert chunk.problems[9].endswith("f.nt:10: The subject of a triple must be an IRI or a blank node")
+
+
+def test_spellings_of_one_term_are_one_text() -> None:
+    lines = (
+        '"a\\u0062"',
+        '"ab"',
+        '"\\U00000061b"',
+        '"ab"^^<http://www.w3.org/2001/XMLSchema#string>',
+        '"ab"@EN-gb',
+        '"ab"@en-GB',
+    )
+    chunk = read("".join(f"<a:\\u0062> <b:> {o} .\n<a:b> <b:> {o} .\n" for o in lines))
+    assert sorted(chunk.texts.to_pylist()) == ['"ab"', '"ab"@en-gb', "<a:b>"]
+    assert chunk.rows == 12
+
+
+def test_a_split_in_the_middle_knows_its_line_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "f.nt"
+    path.write_text(f"{S} {P} {P} .\n" * 500 + f"{S} {P} 5 .\n" + f"{S} {P} {P} .\n" * 500)
+    splits = find_splits([path], 1000)
+    assert len(splits) > 30
+    failed = []
+    for split in splits:
+        try:
+            read_split(split)
+        except InputError as error:
+            failed.append(str(error))
+    assert failed == [f"{path}:501: The object of a triple must be an IRI, a blank node or a literal"]
+
+
+@given(
+    st.lists(st.binary(max_size=5).filter(lambda b: b"\n" not in b), max_size=12),
+    st.integers(1, 20),
+    st.integers(1, 9),
+)
+def test_every_line_is_in_the_one_split_it_begins_in(lines: list[bytes], size: int, block: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "f.nt"
+        data = b"\n".join(lines)
+        path.write_bytes(data)
+        found = [b for split in find_splits([path], size) for b in blocks(split, block)]
+    assert b"".join(text for _, text in found) == data
+    assert all(data[at : at + len(text)] == text for at, text in found)
+    assert all(text.endswith(b"\n") for _, text in found[:-1])
+
+
+# Turtle and RDF/XML.
+
+
+def test_turtle_and_rdf_xml_are_read_like_the_same_triples(tmp_path: Path) -> None:
+    turtle = '@prefix : <http://a/> . :a a :C ; :p 1, 01, 1.5, "é\\t\x01"@EN, "x" ; :q [ a [] ; :r :a ] .'
+    data = ox.serialize(ox.parse(turtle.encode(), format=ox.RdfFormat.TURTLE), format=ox.RdfFormat.RDF_XML)
+    for chunk, bad in ((read(turtle, "f.ttl"), 1), (read(data or b"", "f.rdf"), 1)):
+        names = {(p.name, p.arity): len(c[0]) for p, c in chunk.facts.items()}
+        assert names == {
+            ("http://a/C", 1): 1,
+            ("http://a/p", 2): 5,
+            ("http://a/q", 2): bad,
+            (TRIPLE, 3): 1,
+            ("http://a/r", 2): 1,
+        }
+        assert {'"é\\t\x01"@en', f'"01"^^<{XSD_INTEGER}>', f"<{RDF_TYPE}>"} <= set(chunk.texts.to_pylist())
+
+
+def test_documents_are_refused_as_a_whole() -> None:
+    for lenient, note in ((False, ""), (True, "; Turtle cannot be skipped line by line")):
+        with pytest.raises(InputError, match=rf"f\.ttl:2: No scheme found in an absolute IRI{note}$"):
+            read("<a:b> <b:c> 1 .\n<x> <y:> 2 .", "f.ttl", lenient)
+        with pytest.raises(InputError, match=rf"a triple term \(RDF 1\.2\) cannot be part of a fact{note}$"):
+            read("<a:b> <b:c> <<(<a:> <b:> <c:>)>> .", "f.ttl", lenient)
+    with pytest.raises(InputError, match=r"f\.rdf:"):
+        read("<rdf:RDF>", "f.rdf")
+
+
+# Files.
+
+
+def test_folders_patterns_and_compressed_files_are_found(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    line = f"{S} {P} {P} .\n".encode()
+    (tmp_path / "a.nt").write_bytes(line)
+    (tmp_path / "notes.txt").write_bytes(b"no facts")
+    (tmp_path / "deep" / "b.nt.gz").write_bytes(gzip.compress(line) + gzip.compress(line))
+    with pa.CompressedOutputStream(tmp_path / "deep" / "er" / "c.nt.zst", "zstd") as out:
+        out.write(line * 3)
+    splits = find_splits([tmp_path])
+    assert [Path(s.path).name for s in splits] == ["a.nt", "b.nt.gz", "c.nt.zst"]
+    assert [read_split(s).rows for s in splits] == [1, 2, 3]
+    assert find_splits([f"{tmp_path}/**/*.nt*", tmp_path / "a.nt"]) == splits
+    assert find_splits([str(tmp_path / "*")]) == splits[:1]
+
+
+def test_an_error_in_a_compressed_file_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "f.nt.gz"
+    path.write_bytes(gzip.compress(f"{S} {P} {P} .\n".encode() * 200_000 + b"x\n"))
+    with pytest.raises(InputError, match=r"f\.nt\.gz:200001: "):
+        read_split(Split(str(path), "nt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("none.nt", "none.nt: no such file or folder"),
+        ("f.txt", "f.txt: unknown ending '.txt'; known: .nt, "),
+        ("*.ttl", "*.ttl: no file with a known ending here; known: .nt, "),
+        ("empty", "empty: no file with a known ending here"),
+    ],
+)
+def test_inputs_that_are_not_there_are_errors(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "f.txt").write_text("x")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError) as raised:
+        find_splits([tmp_path / name])
+    assert message in str(raised.value)
+
+
+def test_files_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
+    lines = b"".join(b"<a:%d> <b:> <c:> .\n" % (i * i) for i in range(10_000))
+    for name, data in (("f.nt.gz", gzip.compress(lines)[:-500]), ("f.nt.zst", b"x"), ("f.parquet", b"x")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InputError, match=name):
+            read_split(Split(str(tmp_path / name), name.split(".")[1]))
+    with pytest.raises(InputError, match=r"gone\.nt: No such file or directory"):
+        read_split(Split(str(tmp_path / "gone.nt"), "nt"))
+
+
+def test_an_empty_file_has_no_facts() -> None:
+    for name in ("f.nt", "f.nq", "f.ttl", "f.csv", "f.tsv", "f.facts", "f.jsonl"):
+        chunk = read("", name)
+        assert (chunk.rows, len(chunk.texts), chunk.facts) == (0, 0, {})
+
+
+# Tables.
+
+DECLARATIONS = """
+.decl n(x: number, y: unsigned)
+.decl f(x: float)
+.decl s(x: symbol, y: symbol)
+.decl z()
+"""
+PROGRAM = examine(DECLARATIONS, "souffle").program
+TYPES = attribute_types(PROGRAM)
+
+
+def loaded(path: Path, program: Program = PROGRAM) -> Rows:
+    """The facts of a file by the loader of the engine."""
+    engine = ColumnarEngine()
+    collector = Collector(engine, program)
+    collector.file(path)
+    found: Rows = Counter()
+    for predicate, facts in collector.facts().items():
+        columns = [engine.dictionary.texts(c) for c in facts.columns()] if predicate.arity else []
+        found.update((predicate, *row) for row in zip(*columns, strict=True))
+        if not columns:
+            found[(predicate,)] += 1
+    return found
+
+
+TABLES = {
+    "any.csv": 'a,b\n1,x\n-5,"q,""r"\n007,<http://a/b>\n-0,"two\nlines"\n99999999999999999999,\n999999999999999999,-999999999999999999\n',
+    "plain.facts": "1\tx\n-5\tq\"r\\\n\n007\t<http://a/b>\n",
+    "head.tsv": "a\tb\r\n1\tx\r\n",
+    "n.facts": "1\t2\n-5\t007\n 3 \t1_0\n9223372036854775807\t2305843009213693951\n",
+    "f.facts": "1\n-2.50\nnan\n1e400\n-inf\n0.1\n",
+    "s.facts": '1\t<a:b>\n\ta\\b"c\n',
+    "s.csv": 'x,y\n"a\tb","é\r\n"\n',
+    "z.facts": "()\n",
+    "one.csv": "x\n1\n\n2\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_read_as_the_engine_reads_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(TABLES[name].encode())
+    found = rows(read(TABLES[name].encode(), name, types=TYPES))
+    assert set(found) == set(loaded(path))
+    assert found
+
+
+@given(
+    st.lists(st.tuples(*[st.text('0123456789-<>:"\\ax é', max_size=4)] * 2), min_size=1, max_size=20),
+    st.integers(1, 40),
+)
+@example([("x", "1"), ("", "")], 3)
+def test_cut_tables_are_read_as_the_engine_reads_them_whole(
+    given_rows: list[tuple[str, str]], size: int
+) -> None:
+    assume("".join(a + b for a, b in given_rows).strip())  # the engine takes a file of blanks for empty
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "edge.facts"
+        path.write_text("".join(f"{a}\t{b}\n" for a, b in given_rows))
+        chunks = [checked(read_split(s)) for s in find_splits([path], size)]
+        assert set(rows(*chunks)) == set(loaded(path))
+        assert sum(c.rows for c in chunks) == len(given_rows)
+
+
+def test_the_header_is_in_the_first_split_only(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text("a\tb\n" + "".join(f"{i}\t{i}\n" for i in range(1000)))
+    splits = find_splits([path], 500)
+    assert len(splits) > 10
+    assert sum(read_split(s).rows for s in splits) == 1000
+
+
+BAD_TABLES: Sequence[tuple[str, str, Sequence[str]]] = [
+    ("n.facts", "1\t2\n\n1\tx\n3\n4\t5\n6\t7\t8\n", ["3: 'x' is not a unsigned", "4: 1 columns, not 2 as before", "6: 3 columns, not 2 as before"]),
+    ("s.csv", 'a,b\n"x\n\ny",z\nu\n1,2\n', ["5: 1 columns, not 2 as before"]),
+    ("n.csv", 'a,b\n1,"2\n"\nx,1\n\n1,y\n7,8\n', ["4: 'x' is not a number", "6: 'y' is not a unsigned"]),
+    ("f.facts", "1\n\nx\n2\n", ["3: 'x' is not a float"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "problems"), BAD_TABLES)
+def test_bad_rows_have_their_lines(name: str, text: str, problems: Sequence[str]) -> None:
+    with pytest.raises(InputError) as raised:
+        read(text, name, types=TYPES)
+    assert str(raised.value).endswith(f"{name}:{problems[0]}")
+    chunk = read(text, name, lenient=True, types=TYPES)
+    assert [p.split(f"{name}:")[1] for p in chunk.problems] == problems
+    assert (chunk.rows, chunk.skipped) == (2, len(problems))
+
+
+def test_a_row_that_is_not_utf_8_is_a_bad_row() -> None:
+    chunk = read(b"a\tb\n\xff\tc\n1\t2\n", "t.facts", lenient=True)
+    assert (chunk.rows, [p.split("facts:")[1] for p in chunk.problems]) == (2, ["2: column 1 is not UTF-8"])
+
+
+def test_a_table_with_other_columns_than_declared_is_refused() -> None:
+    for lenient in (False, True):
+        with pytest.raises(InputError, match=r"s\.facts:1: 3 columns, but s has 2 attributes"):
+            read("a\tb\tc\n", "s.facts", lenient, types=TYPES)
+
+
+def test_a_split_says_name_delimiter_and_header(tmp_path: Path) -> None:
+    path = tmp_path / "x.data"
+    path.write_text("a;b\n1;2\n")
+    found = rows(read_split(Split(str(path), "facts", name="edge", delimiter=";", header=True)))
+    assert found == {(Predicate("edge", 2), integer_text_of(1), integer_text_of(2)): 1}
+    with pytest.raises(InputError, match="a delimiter is one character of ASCII, not '::'"):
+        read_split(Split(str(path), "facts", delimiter="::"))
+
+
+def integer_text_of(value: int) -> str:
+    return value_text(value)
+
+
+def test_parquet_is_read_as_the_engine_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    columns: dict[str, Any] = {
+        "i": pa.array([1, -2, 1 << 61, -(1 << 63)]),
+        "f": pa.array([0.5, 1e300, -0.0, float("inf")]),
+        "b": pa.array([True, False, True, True]),
+        "s": pa.array(["5", "<a:b>", 'x"\n', ""]),
+        "d": pa.array(["u", "v", "u", "w"]).dictionary_encode(),
+        "l": pa.array(["a", "b", "a", "c"], pa.large_string()),
+        "u": pa.array([1, 2, 3, (1 << 61) + 1], pa.uint64()),
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=1)
+    splits = find_splits([path], 1)
+    assert [(s.start, s.end) for s in splits] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert find_splits([path]) == [Split(str(path), "parquet", 0, 4)]
+    whole = rows(checked(read_split(Split(str(path), "parquet"))))
+    assert whole == rows(*(checked(read_split(s)) for s in splits))
+    assert set(whole) == set(loaded(path))
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_strings_are_read_alike_however_they_are_stored(tmp_path: Path, kind: pa.DataType) -> None:
+    pq.write_table(pa.table({"x": pa.array(["7", "<a:b>", "c", "7"]).cast(kind)}), tmp_path / "t.parquet")
+    expected = {
+        (Predicate("t", 1), value_text(7)): 2,
+        (Predicate("t", 1), "<a:b>"): 1,
+        (Predicate("t", 1), '"c"'): 1,
+    }
+    assert rows(checked(read_split(Split(str(tmp_path / "t.parquet"), "parquet")))) == expected
+
+
+@pytest.mark.parametrize("value", [date(2020, 1, 1), b"x", [1], {"a": 1}])
+def test_values_that_no_fact_can_have_are_refused(tmp_path: Path, value: Any) -> None:
+    pq.write_table(pa.table({"x": [value]}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet:1: .* is not a value a fact can have"):
+        read_split(Split(str(tmp_path / "t.parquet"), "parquet"))
+
+
+def test_missing_values_of_parquet_have_their_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1, 2, None, 4], "b": ["x", "y", "z", None]}), path, row_group_size=2)
+    _, second = find_splits([path], 1)
+    with pytest.raises(InputError, match=r"t\.parquet:3: no value in column 1"):
+        read_split(second)
+    chunk = read_split(second, lenient=True)
+    assert (chunk.rows, chunk.skipped) == (0, 2)
+    assert chunk.problems[1] == f"{path}:4: no value in column 2"
+
+
+# JSON lines.
+
+
+def test_objects_that_name_their_predicate_are_facts() -> None:
+    lines = ('{"predicate": "p", "args": [1, "x", true]}', '{"args": [1.0, "<a:b>", -0.0], "predicate": "p"}',
+             '{"predicate": "q", "args": []}', '{"predicate": "p", "args": [0.0]}')  # fmt: skip
+    assert rows(read("\n".join(lines), "f.jsonl")) == {
+        (Predicate("p", 3), *map(value_text, (1, "x", True))): 1,
+        (Predicate("p", 3), *map(value_text, (1.0, "<a:b>", -0.0))): 1,
+        (Predicate("q", 0),): 1,
+        (Predicate("p", 1), value_text(0.0)): 1,
+    }
+
+
+def test_objects_of_the_same_keys_are_rows_in_the_order_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "edge.jsonl"
+    path.write_text(
+        "".join(json.dumps({"a": i, "b": "x"} if i == 0 else {"b": "x", "a": i}) + "\n" for i in range(50))
+    )
+    chunks = [checked(read_split(s)) for s in find_splits([path], 100)]
+    assert len(chunks) > 5
+    assert rows(*chunks) == {(Predicate("edge", 2), value_text(i), '"x"'): 1 for i in range(50)}
+
+
+def test_bad_objects_have_their_lines() -> None:
+    lines = ('{"a": 1, "b": 2}', "", '{"a": 1}', '{"a": null, "b": 1}', "[1]", "{", '{"a": [1], "b": 1}', '{"b": 4, "a": 3}',
+             '{"a": "\\ud800", "b": 1}', '{"predicate": 1, "args": []}', '{"predicate": "p", "args": [7]}')  # fmt: skip
+    with pytest.raises(InputError, match=r"f\.jsonl:3: the keys are a, not a, b, as in the first object"):
+        read("\n".join(lines), "f.jsonl")
+    chunk = read("\n".join(lines), "f.jsonl", lenient=True)
+    assert [int(p.split("jsonl:")[1].split(":")[0]) for p in chunk.problems] == [3, 4, 5, 6, 7, 10, 9]
+    assert "null is not a value a fact can have" in chunk.problems[1]
+    assert set(rows(chunk)) == {
+        (Predicate("f", 2), value_text(1), value_text(2)),
+        (Predicate("f", 2), value_text(3), value_text(4)),
+        (Predicate("p", 1), value_text(7)),
+    }
+
+
+def test_values_of_objects_become_what_their_types_say() -> None:
+    lines = '{"predicate": "n", "args": ["1", 2]}\n{"predicate": "f", "args": [1]}\n{"predicate": "s", "args": ["1", "2"]}\n'
+    assert set(rows(read(lines, "x.jsonl", types=TYPES))) == {
+        (Predicate("n", 2), value_text(1), value_text(2)),
+        (Predicate("f", 1), value_text(1.0)),
+        (Predicate("s", 2), '"1"', '"2"'),
+    }
+    for bad in ('{"predicate": "n", "args": ["x", 2]}', '{"predicate": "n", "args": [2]}'):
+        with pytest.raises(InputError, match=r"x\.jsonl:2: "):
+            read('{"predicate": "n", "args": [1, 2]}\n' + bad, "x.jsonl", types=TYPES)
+
+
+# The kernels and their twins.
+
+TEXT = st.text('aé\\"\n\t\u0001𝄞', max_size=6)
+TERMS = (
+    st.integers(-20, 20).map(value_text)
+    | TEXT.map(quote)
+    | st.tuples(TEXT, st.sampled_from(["en", "EN-gb"])).map(lambda t: f"{quote(t[0])}@{t[1]}")
+    | st.tuples(TEXT, st.sampled_from(["string", "integer", "date"])).map(
+        lambda t: f"{quote(t[0])}^^<http://www.w3.org/2001/XMLSchema#{t[1]}>"
+    )
+    | st.text("abc", max_size=30).map(lambda t: f"<a:{t}>")
+    | st.text("abc", min_size=1, max_size=9).map(lambda t: f"_:{t}")
+)
+
+
+def canonical(text: str) -> str:
+    return term_text(parse_term(text))
+
+
+@given(st.lists(st.lists(TERMS, max_size=40), max_size=4))
+def test_a_table_of_terms_is_a_dictionary_of_canonical_texts(parts: list[list[str]]) -> None:
+    table, expected = TermTable(), dict[str, int]()
+    for part in parts:
+        for text, found in zip(part, table.add_texts(part).tolist(), strict=True):
+            inline = inline_integer(canonical(text))
+            assert found == (
+                inline if inline is not None else expected.setdefault(canonical(text), len(expected))
+            )
+    assert table.texts().to_pylist() == list(expected)
+
+
+def test_a_table_of_terms_grows() -> None:
+    table = TermTable()
+    texts = [f"<http://example.org/{i * 'x' if i < 3000 else i}>" for i in range(20_000)]
+    for _ in range(2):
+        assert table.add_texts(texts).tolist() == list(range(20_000))
+    assert table.texts().to_pylist() == texts
+
+
+@given(
+    st.lists(st.integers(-30, 30).map(str) | st.text("0123456789-+ ", max_size=22)), st.sampled_from([18, 19])
+)
+def test_integers_finds_shortest_forms(texts: list[str], digits: int) -> None:
+    array = "".join(texts).encode()
+    offsets = np.cumsum([0, *map(len, texts)])
+    found = kernels.integers(np.frombuffer(array, np.uint8), offsets, digits).tolist()
+    for text, identifier in zip(texts, found, strict=True):
+        fits = len(text.lstrip("-")) <= digits and not text.startswith("--")
+        expected = inline_integer(f'"{text}"^^<{XSD_INTEGER}>') if fits else None
+        assert identifier == (expected or 0)
+
+
+def scanned(data: bytes) -> Iterator[list[bytes]]:
+    found, others = np.empty((6, len(data)), np.int64), np.empty((2, len(data)), np.int64)
+    triples, _ = kernels.scan(np.frombuffer(data, np.uint8), False, found, others)
+    for a, b, c, d, e, f in found[:, :triples].T.tolist():
+        yield [data[a:b], data[c:d], data[e:f]]
+
+
+@given(st.lists(mutated_lines(), max_size=5).map(b"\n".join))
+def test_scan_finds_only_terms_that_pyoxigraph_finds(data: bytes) -> None:
+    for terms in scanned(data):
+        (triple,) = ox.parse(b" ".join([*terms, b"."]), format=ox.RdfFormat.N_TRIPLES)
+        own = [canonical(t.decode()) for t in terms]
+        assert own == [value_text(triple.subject), value_text(triple.predicate), value_text(triple.object)]
+
+
+# The generator of the benchmark.
+
+
+def test_lubm_files_have_the_facts_of_the_generator(tmp_path: Path) -> None:
+    columns = lubm.generate(1)
+    path = tmp_path / "lubm.nt"
+    assert lubm_files.write(columns, path) == columns.facts()
+    chunk = checked(read_split(Split(str(path), "nt")))
+    sizes: Mapping[Predicate, int] = {
+        **{Predicate(lubm.NS + n, 1): sum(map(len, p)) for n, p in columns.unary.items()},
+        **{Predicate(lubm.NS + n, 2): sum(len(s) for s, _ in p) for n, p in columns.binary.items()},
+    }
+    assert {p: len(c[0]) for p, c in chunk.facts.items()} == sizes
+    assert len(chunk.texts) == columns.individuals + len(columns.unary)
