@@ -360,7 +360,7 @@ def _summarise(summary: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(summary))
     else:
         for line in lines:
-            Console(stderr=True).print(line, highlight=False, markup=False)
+            Console(stderr=True, soft_wrap=True).print(line, highlight=False, markup=False)
 
 
 def problem_lines(reading: Reading, every_warning: bool) -> list[str]:

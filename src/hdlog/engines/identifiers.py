@@ -40,7 +40,7 @@ def inline_integer(text: str) -> int | None:
     if not text.endswith(INTEGER_MARK):
         return None
     digits = text[1 : -len(INTEGER_MARK)]
-    if not 0 < len(digits) < 20 or not digits.lstrip("-").isdigit() or not digits.isascii():
+    if not 0 < len(digits) < 21 or not digits.removeprefix("-").isdigit() or not digits.isascii():
         return None
     value = int(digits)
     return INTEGERS + value if str(value) == digits and abs(value) < INTEGER_LIMIT else None

@@ -398,11 +398,11 @@ class SparkEngine:
             table.version += 1
 
     def live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
-        return self._looked_up(table, facts, f"l = {int(wanted)}")
+        return self._looked_up(table, facts, f"l = {int(wanted)}", not wanted)
 
     def founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
         found = "(a <> 0 OR n <> 0)"
-        return self._looked_up(table, facts, found if wanted else f"NOT {found}")
+        return self._looked_up(table, facts, found if wanted else f"NOT {found}", not wanted)
 
     def supported(self, table: Table, facts: Facts) -> Facts:
         return self._looked_up(table, facts, "(a <> 0 OR n <> 0 OR r <> 0)")
@@ -410,9 +410,12 @@ class SparkEngine:
     def asserted(self, table: Table, facts: Facts) -> Facts:
         return self._looked_up(table, facts, "a <> 0")
 
-    def _looked_up(self, table: Table, facts: Facts, condition: str) -> Facts:
+    def _looked_up(self, table: Table, facts: Facts, condition: str, unknown: bool = False) -> Facts:
+        """The facts for whose state a condition holds; `unknown`: whether it does for one that is not stored."""
         if facts.frame is None:
             return facts
+        if not table.content.runs:
+            return self.distinct(facts) if unknown else Facts(facts.arity)
         states = table.states(facts.sums().select(*facts.keys, "1L AS m"))
         return late(facts.arity, states.where(condition).select(*facts.keys, "m"), summed=True)
 

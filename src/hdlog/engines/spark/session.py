@@ -34,6 +34,10 @@ _START = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.ui.retainedExecutions": "5",
     "spark.cleaner.periodicGC.interval": "5min",
+    "spark.sql.ui.explainMode": "simple",
+    # Rounds come again with the same shape of plan, and components have shapes of their own.
+    "spark.sql.codegen.cache.maxEntries": "2000",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.log.level": "ERROR",
 }
 
