@@ -209,10 +209,12 @@ def test_other_tools_read_the_snapshot_and_the_exports(tmp_path: Path) -> None:
     files = tmp_path / "store" / likes["folder"] / "*.parquet"
     terms = tmp_path / "store" / "terms" / "*.parquet"
     query = f"SELECT text, c1 FROM '{files}' JOIN '{terms}' ON c0 = id ORDER BY text"
-    assert [text for text, _ in duckdb.sql(query).fetchall()] == ['"ann"', '"bob"']
+    assert [text for text, _ in duckdb.execute(query).fetchall()] == ['"ann"', '"bob"']
     for format_, ending in (("parquet", "parquet"), ("csv", "csv")):
         export_store(tmp_path / "store", format_, tmp_path / format_, Settings())
-        rows = duckdb.sql(f"SELECT * FROM '{tmp_path / format_ / f'likes.{ending}'}' ORDER BY ALL").fetchall()
+        rows = duckdb.execute(
+            f"SELECT * FROM '{tmp_path / format_ / f'likes.{ending}'}' ORDER BY ALL"
+        ).fetchall()
         assert rows == [("ann", 3), ("bob", 4)]
     export_store(tmp_path / "store", "facts", tmp_path / "facts", Settings())
     assert sorted((tmp_path / "facts" / "likes.facts").read_text().splitlines()) == ["ann\t3", "bob\t4"]

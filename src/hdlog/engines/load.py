@@ -130,6 +130,8 @@ class Collector:
             self.arrow(name, pa.table(table))
         elif hasattr(table, "to_arrow"):
             self.arrow(name, table.to_arrow())
+        elif hasattr(table, "toArrow"):  # pyspark
+            self.arrow(name, table.toArrow())
         elif type(table).__module__.startswith("pandas"):
             self.arrow(name, pa.Table.from_pandas(table, preserve_index=False))
         else:

@@ -1,0 +1,118 @@
+"""What is particular to the engine on Spark: jobs, memory, plans, DataFrames in and out."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from hdlog.api import Reasoner
+from hdlog.engines.load import InputError
+from hdlog.engines.protocol import TooManyDerivations
+from hdlog.engines.spark.engine import SparkEngine
+from hdlog.engines.spark.frames import Keeper
+from hdlog.errors import HdlogError
+from hdlog.maintenance.trace import Event, LimitReached
+
+REACH = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> Iterator[SparkEngine]:
+    made = SparkEngine(spark)
+    yield made
+    made.close()
+
+
+def stored(spark: SparkSession) -> int:
+    """Bytes of the frames that Spark holds in memory and on disk."""
+    found = spark.sparkContext._jsc.sc().getRDDStorageInfo()
+    return sum(info.memSize() + info.diskSize() for info in found)
+
+
+def test_memory_and_plans_stay_flat_over_300_rounds(spark: SparkSession) -> None:
+    """A chain of 300 steps: one round each; what a round made is forgotten, and plans do not grow."""
+    sizes: list[int] = []
+    plans: list[int] = []
+    frames: list[int] = []
+
+    class Watched(Keeper):
+        def keep_data(self, data: Any, metrics: Any) -> Any:
+            plans.append(len(data._jdf.queryExecution().analyzed().toString()))
+            return super().keep_data(data, metrics)
+
+    made = SparkEngine(spark)
+
+    def listen(event: Event) -> None:
+        if event.round % 25 == 0:
+            gc.collect()
+            made.keeper.release()
+            sizes.append(stored(spark))
+            frames.append(len(spark.sparkContext._jsc.sc().getPersistentRDDs()))
+
+    made.keeper.__class__ = Watched
+    reasoner = Reasoner(REACH, engine=made, progress=listen)
+    reasoner.update(add={"e": [(i, i + 1) for i in range(300)], "s": [(0,)]})
+    assert len(reasoner.trace.events) > 300
+    assert reasoner.counts()[next(p for p in reasoner.counts() if p.name == "r")] == 301
+    rounds = plans[20:]
+    assert max(rounds[-100:]) <= max(rounds[:100])
+    assert max(frames[-4:]) <= max(frames[:4]) + 2
+    assert sizes[-1] < 2 * max(sizes[:4])
+    made.close()
+
+
+def test_a_round_is_one_job_whatever_the_number_of_rules(spark: SparkSession, engine: SparkEngine) -> None:
+    rules = " ".join(f"p[?y, ?x] :- p[?x, ?y], e{i}[?x, ?y] ." for i in range(12))
+    reasoner = Reasoner(rules + " p[?x, ?y] :- s[?x, ?y] .", engine=engine)
+    jobs: list[int] = []
+    reasoner.trace.listen = lambda _: jobs.append(engine.keeper.jobs)
+    reasoner.update(add={"s": [(1, 2), (3, 4)], **{f"e{i}": [(1, 2), (2, 1)] for i in range(12)}})
+    rounds = [b - a for a, b in zip(jobs[-3:], jobs[-2:], strict=False)]
+    assert rounds
+    assert max(rounds) <= 1
+
+
+def test_dataframes_go_in_and_come_out(spark: SparkSession, engine: SparkEngine) -> None:
+    edges = spark.createDataFrame([("a", 1), ("b", 2), ('q"\t\\', 1), ("a", 1)], "name STRING, number INT")
+    reasoner = Reasoner("same[?x, ?y] :- e[?x, ?n], e[?y, ?n], FILTER(?x != ?y) .", engine=engine)
+    change = reasoner.update(add={"e": edges})
+    assert str(change) == "5 facts added, 0 facts removed"
+    found = reasoner.facts("same")
+    assert sorted(map(tuple, found.collect())) == sorted([("a", 'q"\t\\'), ('q"\t\\', "a")])
+    numbers = reasoner.facts("e")
+    assert dict(numbers.dtypes) == {"c0": "string", "c1": "bigint"}
+    reasoner.update(delete={"e": edges.where("name = 'a'")})
+    assert reasoner.facts("same").count() == 0
+    assert sorted(map(tuple, found.collect()))  # what was handed out stays readable
+    nothing = spark.createDataFrame([("a", None)], "name STRING, number INT")
+    with pytest.raises(InputError, match="missing values"):
+        reasoner.update(add={"e": nothing})
+    assert len(reasoner) == 2
+
+
+def test_the_embedded_engine_takes_dataframes_of_spark_too(spark: SparkSession) -> None:
+    reasoner = Reasoner("p[?y, ?x] :- e[?x, ?y] .")
+    reasoner.update(add={"e": spark.createDataFrame(pa.table({"a": [1, 2], "b": ["x", "y"]}))})
+    assert set(reasoner.facts("p")) == {("x", 1), ("y", 2)}
+
+
+def test_an_error_in_mid_update_leaves_everything_as_it_was(engine: SparkEngine) -> None:
+    reasoner = Reasoner(REACH, engine=engine, max_rounds=5)
+    reasoner.update(add={"e": [(1, 2)], "s": [(1,)]})
+    before = {p: sorted(t, key=str) for p, t in reasoner.tables().items()}
+    with pytest.raises(LimitReached):
+        reasoner.update(add={"e": [(i, i + 1) for i in range(1, 30)]})
+    assert {p: sorted(t, key=str) for p, t in reasoner.tables().items() if t} == before
+
+
+def test_more_derivations_than_can_be_counted_are_an_error(engine: SparkEngine) -> None:
+    atoms = ", ".join(f"p{i}[?k, ?x{i}]" for i in range(11))
+    reasoner = Reasoner(f"big[?k] :- {atoms} .", engine=engine, method="hd")
+    with pytest.raises((TooManyDerivations, HdlogError)):
+        reasoner.update(add={f"p{i}": [(0, n) for n in range(64)] for i in range(11)})
+    assert len(reasoner) == 0
