@@ -2,7 +2,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-for name, examples in (("default", 300), ("quick", 60), ("spark", 5), ("long", 20_000)):
+for name, examples in (("default", 300), ("quick", 60), ("spark", 3), ("long", 20_000)):
     settings.register_profile(
         name,
         max_examples=examples,

@@ -11,10 +11,12 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from hdlog.api import Update
-from hdlog.errors import HdlogError, UsageError
+from hdlog.errors import UsageError
 from hdlog.storing import Living, Settings, change_lines, opened
 
 _KINDS = ("add", "delete")
+_LOOK = 0.1
+"""Seconds between looks at whether Spark still runs the query; waiting in it would hide who failed."""
 
 
 def follow(
@@ -51,6 +53,7 @@ class Stream:
     def run(self, spark: Any, checkpoints: Path, once: bool, every: float) -> None:
         files = (
             spark.readStream.format("binaryFile")
+            .schema("path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY")
             .option("pathGlobFilter", "*.{add,delete}.*")
             .option("latestFirst", "false")
             .load(str(self.changes))
@@ -65,15 +68,13 @@ class Stream:
         )
         try:
             while query.isActive and self.failed is None:
-                query.awaitTermination(1)
+                time.sleep(_LOOK)
         finally:
             query.stop()
-        if isinstance(self.failed, HdlogError):
-            raise self.failed
-        if query.exception() is not None and self.failed is None:
-            raise UsageError(f"the stream stopped: {query.exception()}")
         if self.failed is not None:
             raise self.failed
+        if query.exception() is not None:
+            raise UsageError(f"the stream stopped: {query.exception()}")
 
     def _guarded(self, batch: Any, number: int) -> None:
         try:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,41 +71,40 @@ def wait_for(log: Path, text: str, seconds: float = 90) -> None:
         time.sleep(0.2)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@contextmanager
+def standalone(folder: Path, workers: int, memory: str) -> Iterator[Cluster]:
+    """A master and workers of one core each."""
     prepare_java()
-    folder = tmp_path_factory.mktemp("cluster")
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
+    place = ("--host", "127.0.0.1", "--webui-port", "0")
     master = start(
-        "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0",
-        log=folder / "master.log",
-    )  # fmt: skip
+        "org.apache.spark.deploy.master.Master", "--port", str(port), *place, log=folder / "master.log"
+    )
     wait_for(folder / "master.log", "I have been elected leader")
-    workers = [
+    started = [
         start(
             "org.apache.spark.deploy.worker.Worker",
-            "--cores",
-            "1",
-            "--memory",
-            "1g",
-            "--host",
-            "127.0.0.1",
-            "--webui-port",
-            "0",
-            "--work-dir",
-            str(folder / f"work{i}"),
-            url,
+            *("--cores", "1", "--memory", memory, "--work-dir", str(folder / f"work{i}")),
+            *(*place, url),
             log=folder / f"worker{i}.log",
         )
-        for i in range(2)
+        for i in range(workers)
     ]
-    for i in range(2):
+    for i in range(workers):
         wait_for(folder / f"worker{i}.log", "Successfully registered")
-    yield Cluster(url, workers)
-    for process in (*workers, master):
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    try:
+        yield Cluster(url, started)
+    finally:
+        for process in (*started, master):
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with standalone(tmp_path_factory.mktemp("cluster"), 2, "1g") as found:
+        yield found
 
 
 def run_job(script: str, *arguments: str) -> subprocess.Popen[str]:

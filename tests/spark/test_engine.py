@@ -52,7 +52,7 @@ def test_memory_and_plans_stay_flat_over_300_rounds(spark: SparkSession) -> None
             gc.collect()
             made.keeper.release()
             sizes.append(stored(spark))
-            frames.append(len(spark.sparkContext._jsc.sc().getPersistentRDDs()))
+            frames.append(spark.sparkContext._jsc.sc().getPersistentRDDs().size())
 
     made.keeper.__class__ = Watched
     reasoner = Reasoner(REACH, engine=made, progress=listen)
@@ -60,7 +60,7 @@ def test_memory_and_plans_stay_flat_over_300_rounds(spark: SparkSession) -> None
     assert len(reasoner.trace.events) > 300
     assert reasoner.counts()[next(p for p in reasoner.counts() if p.name == "r")] == 301
     rounds = plans[20:]
-    assert max(rounds[-100:]) <= max(rounds[:100])
+    assert max(rounds[-100:]) < 1.1 * max(rounds[:100])  # numbers in it get longer
     assert max(frames[-4:]) <= max(frames[:4]) + 2
     assert sizes[-1] < 2 * max(sizes[:4])
     made.close()

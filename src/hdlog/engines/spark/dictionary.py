@@ -226,7 +226,7 @@ class Dictionary:
         """Remember what a column of Skolem terms was made of; `made` is kept."""
         args = f"array({', '.join(arguments)})" if arguments else "CAST(array() AS ARRAY<BIGINT>)"
         self._pending.append(
-            made.select(f"{identifier} AS id", f"{_sql_text(name)} AS name", f"{args} AS args")
+            made.select(f"{identifier} AS id", f"{sql_text(name)} AS name", f"{args} AS args")
         )
 
     def flush(self) -> None:
@@ -260,6 +260,6 @@ class Dictionary:
         return known.where(f"id >= {start}") if known is not None and self.next > start else None
 
 
-def _sql_text(text: str) -> str:
+def sql_text(text: str) -> str:
     """A string in SQL, whatever is in it."""
     return f"CAST(unhex('{text.encode().hex()}') AS STRING)"

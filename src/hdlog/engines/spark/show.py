@@ -5,15 +5,30 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from hdlog.engines.identifiers import INTEGERS
-from hdlog.engines.spark.dictionary import Dictionary
+from hdlog.engines.spark.dictionary import Dictionary, sql_text
 from hdlog.engines.spark.frames import Frame, Keeper
 from hdlog.engines.spark.relation import Facts
 
-_PLAIN = (
-    "CASE WHEN startswith({t}, '<') THEN substring({t}, 2, length({t}) - 2) "
-    "WHEN startswith({t}, '\"') THEN regexp_replace(regexp_extract({t}, '(?s)^\"(.*)\"[^\"]*$', 1), '\\\\\\\\([\"\\\\\\\\])', '$1') "
-    "ELSE {t} END"
-)
+_BETWEEN = 'regexp_extract({t}, \'(?s)^"(.*)"[^"]*$\', 1)'
+
+
+def _plain(text: str) -> str:
+    """What a table shows for a term: the IRI, the lexical form, the label."""
+    lexical = _BETWEEN.format(t=text)
+    # A backslash of the text waits as a character that no text has, so that what follows it is not taken for an escape.
+    for escape, character in (
+        ("\\\\", "\x01"),
+        ("\\t", "\t"),
+        ("\\n", "\n"),
+        ("\\r", "\r"),
+        ('\\"', '"'),
+        ("\x01", "\\"),
+    ):
+        lexical = f"replace({lexical}, {sql_text(escape)}, {sql_text(character)})"
+    return (
+        f"CASE WHEN startswith({text}, '<') THEN substring({text}, 2, length({text}) - 2) "
+        f"WHEN startswith({text}, '\"') THEN {lexical} ELSE {text} END"
+    )
 
 
 def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFrame:
@@ -30,7 +45,7 @@ def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFr
     for i, name in enumerate(names):
         if told[f"texts{i}"]:
             frame = with_text(dictionary, frame, name, f"t{i}")
-            shown.append(f"{_PLAIN.format(t=f't{i}')} AS {name}")
+            shown.append(f"{_plain(f't{i}')} AS {name}")
         else:
             shown.append(f"{name} - ({INTEGERS}L) AS {name}")
     keeper.pin(frame.uses)
