@@ -45,19 +45,18 @@ class SparkEngine:
         self.spark = spark or start_session()
         for key, value in SETTINGS.items():
             self.spark.conf.set(key, value)
-        self.partitions = 0
-        self.spread(partitions or self.spark.sparkContext.defaultParallelism)
         self.say: Callable[[str], None] = lambda _: None
         """where to tell what goes on"""
         self.keeper = Keeper(self.spark)
+        self.partitions = 0
+        self.spread(partitions or self.spark.sparkContext.defaultParallelism)
         self.dictionary = Dictionary(self.keeper)
         self._changed: dict[Table, Content] = {}
 
     def spread(self, partitions: int) -> None:
         """Into how many parts data is shuffled from now on, at least."""
         if partitions > self.partitions:
-            self.partitions = partitions
-            self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+            self.partitions = self.keeper.partitions = partitions
 
     def table(self, arity: int) -> Table:
         return Table(self.keeper, arity)

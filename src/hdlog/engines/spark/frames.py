@@ -109,7 +109,8 @@ class Keeper:
         self.jobs = 0
         self.level = _level(spark)
         self._released: deque[tuple[str, Any]] = deque()
-        self._compiles = True
+        self._prepared: tuple[bool, int] = (True, 0)
+        self.partitions = 1
 
     def frame(self, data: DataFrame, rows: int = 0, rdd: Any = None) -> Frame:
         """A DataFrame as something to ask questions about."""
@@ -119,7 +120,7 @@ class Keeper:
 
     def data(self, frame: Frame) -> DataFrame:
         """The DataFrame that a query stands for, not computed yet."""
-        self._compile(sum(v.rows for v in frame.uses) > _FEW)
+        self._prepare(frame)
         return self.spark.sql(frame.sql)
 
     def keep(self, frame: Frame, metrics: Mapping[str, str]) -> tuple[Frame, dict[str, int]]:
@@ -136,13 +137,15 @@ class Keeper:
         found = {name: int(value or 0) for name, value in observation.get.items()}
         return self.frame(kept, found["rows"], kept._jdf.queryExecution().logical().rdd()), found
 
-    def _compile(self, wanted: bool) -> None:
-        """Whether Spark makes Java code of plans, which takes it longer than a small round."""
-        if wanted is not self._compiles:
-            self._compiles = wanted
-            self.spark.conf.set("spark.sql.codegen.wholeStage", str(wanted).lower())
-            mode = "FALLBACK" if wanted else "NO_CODEGEN"
-            self.spark.conf.set("spark.sql.codegen.factoryMode", mode)
+    def _prepare(self, frame: Frame) -> None:
+        """Small rounds: no Java code made of the plan, which takes longer than running it, and one task, not several."""
+        large = sum(v.rows for v in frame.uses) > _FEW
+        wanted = (large, self.partitions if large else 1)
+        if wanted != self._prepared:
+            self._prepared = wanted
+            self.spark.conf.set("spark.sql.codegen.wholeStage", str(large).lower())
+            self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if large else "NO_CODEGEN")
+            self.spark.conf.set("spark.sql.shuffle.partitions", str(wanted[1]))
 
     def run(self, job: Any) -> Any:
         self.jobs += 1
