@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test lint types bench bench-trees fuzz clean
+.PHONY: help setup run test lint types bench bench-trees bench-spark fuzz fuzz-spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -22,8 +22,9 @@ run: setup ## materialise an example: who is whose ancestor, sibling and cousin
 	$(BIN)/hdlog run examples/family.dlog examples/more.ttl
 	$(BIN)/hdlog run examples/reach.dl -D -
 
-test: setup ## run all tests, and those of the engine once more without its compiler
+test: setup ## run all tests, those of engines once more on Spark and without the compiler
 	$(BIN)/python -m pytest -n 2
+	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=spark $(BIN)/python -m pytest tests/contract tests/properties/test_maintenance.py tests/unit/test_store.py tests/spark
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 tests/unit/test_kernels.py tests/properties/test_maintenance.py
 
 lint: setup ## check style and formatting
@@ -38,6 +39,13 @@ bench-trees: setup ## time decompositions against join plans and DuckDB; about 1
 bench: setup ## time the parser, and the engine against sorting and DuckDB
 	$(BIN)/python -m benchmarks.parse
 	$(BIN)/python -m benchmarks.embedded
+
+bench-spark: setup ## time the pipeline and the engine on Spark; about an hour
+	$(BIN)/python -m benchmarks.reading
+	$(BIN)/python -m benchmarks.spark
+
+fuzz-spark: setup ## many random programs on Spark; hours
+	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/contract tests/properties/test_maintenance.py
 
 fuzz: setup ## 50,000 random programs under random updates; about half an hour
 	$(BIN)/python -m tests.fuzz --programs 50000

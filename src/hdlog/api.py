@@ -16,11 +16,13 @@ from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.state import NetChange, net_change
 from hdlog.maintenance.trace import Event, Limits, Trace
+from hdlog.pipeline.reading import find_splits, read_split
 from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
 from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
 from hdlog.program.terms import RDF_TYPE, Constant, Iri, Term, Variable
+from hdlog.program.types import attribute_types
 from hdlog.report.explain import describe
 from hdlog.text import Dialect, parse, read
 
@@ -113,8 +115,17 @@ class Reasoner:
         unless rules still derive it. Deleting a fact that is not asserted changes nothing. A fact both added and
         deleted is added.
         """
-        come, go = (self.engine.read(given, self._program) for given in (add, delete))
+        come, go = (self.engine.read(self._opened(given), self._program) for given in (add, delete))
         return self._told(self._whole(lambda: self._update(come, go)))
+
+    def _opened(self, given: FactInput) -> FactInput:
+        """What is given, with files read."""
+        if isinstance(given, str | Path):
+            types = attribute_types(self._program)
+            return [read_split(split, types) for split in find_splits([given])]
+        if isinstance(given, list):
+            return [self._opened(item) for item in given]
+        return given
 
     def _whole(self, run: Callable[[], T]) -> T:
         """All or nothing, the program and what is known of predicates included."""

@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hdlog.api import Reasoner
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.decode import FactTable
-from hdlog.engines.load import DATA_ENDINGS, Collector
+from hdlog.engines.load import Collector, InputError
 from hdlog.errors import UsageError, did_you_mean
 from hdlog.maintenance.trace import Event
 from hdlog.pipeline.files import input_files, write_relation, write_triples
+from hdlog.pipeline.reading import find_splits, read_split
+from hdlog.pipeline.splits import FORMATS, Split
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate, Program
+from hdlog.program.types import attribute_types
 from hdlog.text import ENDINGS, Dialect, read
 
 
@@ -79,16 +83,31 @@ def read_rules(files: list[Path], dialect: Dialect | None) -> Program:
 
 
 def read_facts(reasoner: Reasoner, files: list[Path], fact_folder: Path) -> dict[Predicate, Facts]:
-    collector = Collector(reasoner.engine, reasoner.program)
-    for file in input_files(reasoner.program, fact_folder):
-        collector.file(file.path, file.name, file.delimiter, file.header)
-    for path in (f for f in files if _is_data(f)):
-        collector.file(path)
+    program = reasoner.program
+    collector = Collector(reasoner.engine, program)
+    types = attribute_types(program)
+    data = [f for f in files if _is_data(f)]
+    for split in (*input_splits(program, fact_folder), *(find_splits(data) if data else ())):
+        collector.encoded(read_split(split, types))
     return collector.facts()
 
 
+def input_splits(program: Program, folder: Path) -> list[Split]:
+    """The files that a program's directives name."""
+    found = []
+    for file in input_files(program, folder):
+        if not file.path.exists():
+            raise InputError(f"{file.path}: No such file or directory")
+        # Quotes count where commas are between values, as in CSV; whatever the file is called.
+        format_ = "csv" if file.delimiter == "," else "facts"
+        whole = Split(str(file.path), format_, 0, -1, file.name, file.delimiter, file.header)
+        cuts = find_splits([file.path]) if file.path.suffix == ".facts" and format_ == "facts" else [whole]
+        found += [replace(whole, start=cut.start, end=cut.end) for cut in cuts]
+    return found
+
+
 def _is_data(path: Path) -> bool:
-    return any(ending in DATA_ENDINGS for ending in path.suffixes)
+    return any(ending in FORMATS for ending in path.suffixes)
 
 
 def unknown_predicates(program: Program, reasoner: Reasoner) -> list[str]:

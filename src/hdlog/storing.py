@@ -17,7 +17,6 @@ from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.maintenance.trace import Event
 from hdlog.pipeline.embedded import EmbeddedGate
 from hdlog.pipeline.export import export, shown_facts
-from hdlog.pipeline.files import input_files
 from hdlog.pipeline.ingest import Loaded, ingest
 from hdlog.pipeline.jobs import InProcess, Jobs, OnSpark
 from hdlog.pipeline.splits import Split, find_splits
@@ -26,7 +25,7 @@ from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate, Program
 from hdlog.program.terms import RDF_TYPE
 from hdlog.program.types import attribute_types
-from hdlog.running import read_rules, unknown_predicates
+from hdlog.running import input_splits, read_rules, unknown_predicates
 from hdlog.text import Dialect, read
 
 EngineName = Literal["auto", "columnar", "spark"]
@@ -208,7 +207,7 @@ def materialise(
     """Rules and files into a new store with everything that follows."""
     started = time.perf_counter()
     program = read_rules(list(rules), dialect)
-    splits = [*_input_splits(program, fact_folder), *(find_splits(data) if data else [])]
+    splits = [*input_splits(program, fact_folder), *(find_splits(data) if data else [])]
     with writing(folder, overwrite) as store:
         loaded = read_into(store, splits, program, settings)
         read_ = time.perf_counter()
@@ -236,14 +235,6 @@ def materialise(
         "seconds": {"load": read_ - started, "materialise": done - read_, "write": end - done},
         "lines": lines,
     }
-
-
-def _input_splits(program: Program, folder: Path) -> list[Split]:
-    return [
-        replace(split, name=file.name, delimiter=file.delimiter, header=file.header)
-        for file in input_files(program, folder)
-        for split in find_splits([file.path])
-    ]
 
 
 def _keep_rules(store: Store, files: Sequence[Path], dialect: Dialect | None) -> tuple[RuleFile, ...]:

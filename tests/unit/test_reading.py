@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from collections import Counter
@@ -385,15 +386,29 @@ TYPES = attribute_types(PROGRAM)
 
 
 def loaded(path: Path, program: Program = PROGRAM) -> Rows:
-    """The facts of a file by the loader of the engine."""
+    """The facts of a file by Python's own readers, and the engine's encoding of tables."""
     engine = ColumnarEngine()
     collector = Collector(engine, program)
-    collector.file(path)
+    name = path.name.split(".")[0]
+    if path.suffix == ".parquet":
+        collector.arrow(name, pq.read_table(path))
+    elif collector.types.get(name) == ():
+        collector.columns(Predicate(name, 0), [], 1)
+    else:
+        with path.open(newline="", encoding="utf-8") as file:
+            if path.suffix == ".csv":
+                lines = [row for row in csv.reader(file) if row]
+            else:
+                texts = [line.rstrip("\r") for line in file.read().split("\n")]
+                lines = [text.split("\t") for text in texts if text]
+        body = lines[1:] if path.suffix in (".csv", ".tsv") else lines
+        columns = {f"f{i}": pa.array(c, pa.string()) for i, c in enumerate(zip(*body, strict=True))}
+        collector.arrow(name, pa.table(columns))
     found: Rows = Counter()
     for predicate, facts in collector.facts().items():
-        columns = [engine.dictionary.texts(c) for c in facts.columns()] if predicate.arity else []
-        found.update((predicate, *row) for row in zip(*columns, strict=True))
-        if not columns:
+        shown = [engine.dictionary.texts(c) for c in facts.columns()] if predicate.arity else []
+        found.update((predicate, *row) for row in zip(*shown, strict=True))
+        if not shown:
             found[(predicate,)] += 1
     return found
 

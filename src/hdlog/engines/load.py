@@ -5,21 +5,17 @@ Nothing is changed by reading: facts that cannot be read are an error with its p
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from io import BytesIO
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from hdlog.engines.encoding import Dictionary, Encoder, Ids
+from hdlog.engines.identifiers import INTEGERS
 from hdlog.errors import HdlogError
 from hdlog.program.model import TRIPLE, Predicate, Program
 from hdlog.program.ntriples import parse_term, quote, term_text
@@ -39,22 +35,13 @@ from hdlog.program.types import attribute_types
 FactInput = Any
 """One of, or a sequence of:
 
-- a path: N-Triples, Turtle, N-Quads, RDF/XML, CSV, TSV, .facts or Parquet, each also gzipped;
+- a path, or a list with paths in it: N-Triples, Turtle, N-Quads, RDF/XML, CSV, TSV, .facts, Parquet or JSON lines, each
+  also .gz or .zst;
 - an rdflib or pyoxigraph graph;
 - a mapping from predicate names to tables: rows, or anything that speaks Arrow (pandas, polars, pyarrow, DuckDB);
 - facts: (name, value, ...) with Python values, or (Predicate, row) with terms.
 """
 
-RDF_FORMATS = {
-    ".nt": ox.RdfFormat.N_TRIPLES,
-    ".nq": ox.RdfFormat.N_QUADS,
-    ".ttl": ox.RdfFormat.TURTLE,
-    ".rdf": ox.RdfFormat.RDF_XML,
-    ".xml": ox.RdfFormat.RDF_XML,
-    ".owl": ox.RdfFormat.RDF_XML,
-}
-TABLE_ENDINGS = (".csv", ".tsv", ".facts", ".parquet")
-DATA_ENDINGS = (*RDF_FORMATS, *TABLE_ENDINGS)
 _INTEGER_MARK, _DOUBLE_MARK = f'"^^<{XSD_INTEGER}>', f'"^^<{XSD_DOUBLE}>'
 
 
@@ -62,6 +49,14 @@ class InputError(HdlogError):
     """Facts that cannot be read."""
 
     exit_code = 7
+
+
+@runtime_checkable
+class EncodedFacts(Protocol):
+    """Facts as files are read into: distinct texts, and columns of places among them or, below zero, ids of integers."""
+
+    texts: pa.Array
+    facts: dict[Predicate, list[NDArray[np.int64]]]
 
 
 class Collector:
@@ -97,8 +92,8 @@ class Collector:
     # Anything.
 
     def take(self, given: FactInput) -> None:
-        if isinstance(given, str | Path):
-            self.file(Path(given))
+        if isinstance(given, EncodedFacts):
+            self.encoded(given)
         elif isinstance(given, Mapping):
             for name, table in given.items():
                 self.table(name, table)
@@ -122,6 +117,22 @@ class Collector:
             self.one(Predicate(given[0], len(given) - 1), tuple(map(value_text, given[1:])))
         else:
             raise InputError(f"a fact is a tuple of a predicate's name and values, not {given!r}")
+
+    def encoded(self, given: EncodedFacts) -> None:
+        """Facts whose terms have numbers of their own."""
+        ids = self.dictionary.encode(given.texts.to_pylist())
+        for predicate, columns in given.facts.items():
+            rows = len(columns[0]) if columns else 1
+            self.columns(predicate, [self._translated(c, ids) for c in columns], rows)
+
+    def _translated(self, column: NDArray[np.int64], ids: Ids) -> Ids:
+        inline = column < 0
+        if not inline.any():
+            return ids[column]
+        found = np.empty(len(column), ids.dtype)
+        found[~inline] = ids[column[~inline]]
+        found[inline] = self.dictionary.encode_integers(column[inline] - np.int64(INTEGERS))
+        return found
 
     # Tables.
 
@@ -150,34 +161,7 @@ class Collector:
         columns = [arrow_ids(self.dictionary, c, t) for c, t in zip(table.columns, types, strict=True)]
         self.columns(predicate, columns, table.num_rows)
 
-    # Files.
-
-    def file(
-        self, path: Path, name: str | None = None, delimiter: str | None = None, header: bool | None = None
-    ) -> None:
-        endings = [e for e in path.suffixes if e != ".gz"]
-        ending = endings[-1] if endings else ""
-        data = _content(path)
-        if ending in RDF_FORMATS:
-            self.rdf(path, data, RDF_FORMATS[ending])
-            return
-        stem = name or path.name.split(".")[0]
-        if ending == ".parquet":
-            self.arrow(stem, pq.read_table(BytesIO(data)))
-        elif ending in TABLE_ENDINGS or delimiter is not None:
-            separator = delimiter or ("," if ending == ".csv" else "\t")
-            has_header = header if header is not None else ending in (".csv", ".tsv")
-            self.separated(path, stem, data, separator, has_header)
-        else:
-            raise InputError(
-                f"{path}: unknown ending {ending!r}; known: {', '.join(DATA_ENDINGS)}, each also with .gz"
-            )
-
-    def rdf(self, path: Path, data: bytes, rdf_format: ox.RdfFormat) -> None:
-        try:
-            self.triples(ox.parse(data, format=rdf_format))
-        except SyntaxError as error:
-            raise InputError(f"{path}:{error.lineno or 1}: {error.msg}") from None
+    # Graphs.
 
     def triples(self, graph: Iterable[Any]) -> None:
         """Triples of pyoxigraph or rdflib."""
@@ -209,55 +193,10 @@ class Collector:
                 ]
                 self.columns(Predicate(TRIPLE, 3), ids, len(chosen))
 
-    def separated(self, path: Path, name: str, data: bytes, delimiter: str, header: bool) -> None:
-        types = self.types.get(name)
-        if types == ():
-            if data.strip():
-                self.columns(Predicate(name, 0), [], 1)
-            return
-        if not data.strip():
-            return
-        quoting = '"' if delimiter == "," else False
-        try:
-            options = pcsv.ParseOptions(
-                delimiter=delimiter, quote_char=quoting, newlines_in_values=bool(quoting)
-            )
-            names = pcsv.ReadOptions(autogenerate_column_names=not header)
-            first = data.split(b"\n", 1)[0].count(delimiter.encode()) + 1
-            columns = {f"f{i}": pa.string() for i in range(first)}
-            convert = pcsv.ConvertOptions(
-                column_types=columns if not header else None, strings_can_be_null=False
-            )
-            if header:
-                head = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r").split(delimiter)
-                convert = pcsv.ConvertOptions(
-                    column_types={h.strip('"'): pa.string() for h in head}, strings_can_be_null=False
-                )
-            table = pcsv.read_csv(BytesIO(data), names, options, convert)
-        except pa.ArrowInvalid as error:
-            raise InputError(f"{path}: {error}") from None
-        if types is not None and len(types) != table.num_columns:
-            raise InputError(f"{path}:1: {table.num_columns} columns, but {name} has {len(types)} attributes")
-        try:
-            self.arrow(name, table, types or ())
-        except _BadValue as bad:
-            line = bad.row + 1 + header
-            raise InputError(f"{path}:{line}: {bad.value!r} is not a {bad.type}") from None
-
 
 class _BadValue(Exception):
     def __init__(self, row: int, value: str, type_: str) -> None:
         self.row, self.value, self.type = row, value, type_
-
-
-def _content(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except EOFError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def value_text(value: Any) -> str:

@@ -58,7 +58,7 @@ class Dictionary:
 
     def encode(self, texts: Iterable[str]) -> StoreIds:
         given = list(texts)
-        wanted = {text for text in given if text not in self._ids}
+        wanted = [text for text in dict.fromkeys(given) if text not in self._ids]
         self._learn(text for text in wanted if not text.startswith(f"{SKOLEM}."))
         for text in wanted:
             if text.startswith(f"{SKOLEM}."):
