@@ -11,7 +11,7 @@ from hdlog.engines.columnar.budget import Budget
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.decode import FactTable
 from hdlog.engines.load import FactInput
-from hdlog.engines.protocol import Engine, FactSet, Table
+from hdlog.engines.protocol import Engine, FactSet, RunAgain, Table
 from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.state import NetChange, net_change
@@ -132,6 +132,9 @@ class Reasoner:
         program, stored = self._program, dict(self._stored)
         try:
             return self._driver.whole(run)
+        except RunAgain:
+            self._program, self._stored = program, stored
+            return self._whole(run)
         except BaseException:
             self._program, self._stored = program, stored
             raise
@@ -211,8 +214,10 @@ class Reasoner:
     ) -> Update:
         """Several updates of encoded facts, one after the other but all or none; the net change of all of them."""
 
+        given = list(updates)
+
         def run() -> list[dict[Predicate, NetChange]]:
-            return [change for add, delete in updates for change in self._update(add, delete)]
+            return [change for add, delete in given for change in self._update(add, delete)]
 
         return self._told(self._whole(run))
 

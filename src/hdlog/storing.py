@@ -14,6 +14,7 @@ from typing import Any, Literal
 from hdlog.api import Reasoner, Update
 from hdlog.engines.columnar.budget import Budget
 from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.identifiers import INTEGER_MARK
 from hdlog.maintenance.trace import Event
 from hdlog.pipeline.embedded import EmbeddedGate
 from hdlog.pipeline.export import export, shown_facts
@@ -337,7 +338,12 @@ def fact_line(predicate: Predicate, row: Sequence[str]) -> str:
         return f"{row[0]} <{predicate.name}> {row[1]} ."
     if ":" in predicate.name and predicate.arity == 1:
         return f"{row[0]} <{RDF_TYPE}> <{predicate.name}> ."
-    return f"{predicate.name}({', '.join(row)})"
+    return f"{predicate.name}({', '.join(map(_shown, row))})"
+
+
+def _shown(text: str) -> str:
+    """Integers as such."""
+    return text[1 : -len(INTEGER_MARK)] if text.endswith(INTEGER_MARK) else text
 
 
 def info(folder: Path) -> dict[str, Any]:

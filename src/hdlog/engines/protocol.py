@@ -25,6 +25,10 @@ Kept = TypeVar("Kept")
 Support = Literal["asserted", "nonrecursive", "recursive"]
 
 
+class RunAgain(Exception):
+    """An engine has taken too much for granted in an update, and will not when it is run again."""
+
+
 class TooManyDerivations(HdlogError):
     """More derivations of one fact than 64 bits can count."""
 
@@ -74,6 +78,9 @@ class Engine(Encoder, Protocol):
         looks at its shortest list of candidates. Only the `needed` columns are kept; rows may be added up over the others,
         and values that are not needed are only counted.
         """
+
+    def stack(self, parts: Sequence[Relation]) -> Relation:
+        """All rows of relations with the same columns."""
 
     def collapse(self, relation: Relation) -> Relation:
         """Equal rows as one; multiplicities add up."""

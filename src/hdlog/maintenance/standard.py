@@ -36,12 +36,14 @@ class StandardModule:
         self.reads = tuple((atom.predicate, positive) for atom, positive in self.literals)
         self.sources = self.reads
         self.builtins = tuple(i for i in rule.body if isinstance(i, Filter | Bind))
+        self.last = self._for_heads_only()
+        self.early = tuple(i for i in self.builtins if i not in self.last)
         self._asked: dict[tuple[tuple[int, ...], int], list[str]] = {}
         self._head_names = {v.name for head in rule.heads for v in head.variables()}
 
     def derive(self, changes: Changes) -> Mapping[int, FactSet]:
         keys = self.reads
-        parts: list[Mapping[int, FactSet]] = []
+        parts: list[Relation] = []
         for i, (atom, positive) in enumerate(self.literals):
             delta = changes[keys[i]].delta
             if self.engine.is_empty(delta):
@@ -57,14 +59,39 @@ class StandardModule:
                 relation = self._from(start, versions)
             else:
                 relation = self._match(self.engine.scan(delta, atom.terms), versions, done=i)
-            parts.append(self._heads(relation))
-        return self._sum(parts)
+            parts.append(relation)
+        return self._concluded(parts)
 
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
         found = [versions[key] for key in self.reads]
         if self.meets:
-            return self._heads(self._from(self._best_start(found, 0), found))
-        return self._heads(self._match(self.engine.unit(), found, done=-1))
+            return self._concluded([self._from(self._best_start(found, 0), found)])
+        return self._concluded([self._match(self.engine.unit(), found, done=-1)])
+
+    def _for_heads_only(self) -> tuple[Filter | Bind, ...]:
+        """Values that nothing but heads asks for: they are made once, for the matches by whatever delta."""
+        used = {v.name for atom, _ in self.literals for v in atom.variables()}
+        last: list[Filter | Bind] = []
+        for item in reversed(self.builtins):
+            if isinstance(item, Bind) and item.variable.name not in used:
+                last.insert(0, item)
+            else:
+                expression = item.condition if isinstance(item, Filter) else item.expression
+                used |= {v.name for v in expression_variables(expression)}
+        # What a value of the last ones is made of may come later in the body.
+        return tuple(i for i in last if isinstance(i, Bind) and i.variable.name not in used)
+
+    def _concluded(self, parts: Sequence[Relation]) -> Mapping[int, FactSet]:
+        """The heads of matches found by several deltas."""
+        needed = self._needed([], self.last)
+        filled = [self.engine.keep_columns(r, needed) for r in parts if not self.engine.is_empty(r)]
+        if not filled:
+            return {}
+        relation = filled[0] if len(filled) == 1 else self.engine.stack(filled)
+        bound = {v.name for atom, _ in self.literals for v in atom.variables()}
+        bound |= {i.variable.name for i in self.early if isinstance(i, Bind)}
+        relation, _ = self._apply_builtins(relation, list(self.last), bound)
+        return self._heads(relation)
 
     def _from(self, start: int, versions: list[Version]) -> Relation:
         atom, positive = self.literals[start]
@@ -100,7 +127,7 @@ class StandardModule:
         engine = self.engine
         atoms = [atom for atom, _ in self.literals]
         waiting = [i for i in range(len(atoms)) if i != done]
-        builtins = list(self.builtins)
+        builtins = list(self.early)
         bound = {v.name for v in atoms[done].variables()} if done >= 0 else set()
         relation, builtins = self._apply_builtins(relation, builtins, bound)
         while waiting and not engine.is_empty(relation):
@@ -172,7 +199,7 @@ class StandardModule:
         names = set(self._head_names)
         for i in waiting:
             names |= {v.name for v in self.literals[i][0].variables()}
-        for item in builtins:
+        for item in (*builtins, *self.last):
             expression = item.condition if isinstance(item, Filter) else item.expression
             names |= {v.name for v in expression_variables(expression)}
             # The delta of a negated literal may have given the variable of a BIND its value.
@@ -215,12 +242,3 @@ class StandardModule:
         if len(chosen) > 1:
             relation = self.engine.keep(relation)
         return {n: self.engine.project(relation, self.rule.heads[n].terms) for n in chosen}
-
-    def _sum(self, parts: list[Mapping[int, FactSet]]) -> Mapping[int, FactSet]:
-        if len(parts) == 1:
-            return parts[0]
-        return {
-            n: self.engine.plus((p[n] for p in parts if n in p), len(head.terms))
-            for n, head in enumerate(self.rule.heads)
-            if any(n in p for p in parts)
-        }

@@ -424,6 +424,9 @@ class ColumnarEngine:
                 total += high - low
         return total
 
+    def stack(self, parts: Sequence[Relation]) -> Relation:
+        return stack(parts)
+
     def collapse(self, relation: Relation) -> Relation:
         variables = [Variable(n) for n in relation.columns]
         return self.scan(self.project(relation, variables), variables)

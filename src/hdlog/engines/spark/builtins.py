@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, inline_integer, name_number
 from hdlog.engines.spark.dictionary import Dictionary
-from hdlog.engines.spark.frames import Frame, Keeper, union
+from hdlog.engines.spark.frames import CARE, Frame, Keeper, union
 from hdlog.engines.spark.relation import Relation, column
 from hdlog.program.functions import NoValue, evaluate, holds, number, text
 from hdlog.program.model import Call, Expression, expression_variables
@@ -42,6 +42,8 @@ def select(dictionary: Dictionary, keeper: Keeper, relation: Relation, condition
     native = _truth(dictionary, condition)
     if native is not None and native.exact == _ALWAYS:
         return _narrowed(relation, relation.frame.where(native.value))
+    if native is not None and not keeper.careful:
+        return _narrowed(relation, relation.frame.where(_sure(native, "BOOLEAN")))
     frame, slow = _watched(keeper, relation, native)
     parts = [frame.where(f"({native.exact}) AND ({native.value})")] if native is not None else []
     if slow:
@@ -73,6 +75,10 @@ def extend(
     if expression.function == "skolem" and isinstance(expression.arguments[0], Literal):
         return _skolem(dictionary, keeper, relation, expression, name)
     native = _integer(dictionary, expression)
+    if native is not None and not keeper.careful:
+        number_sql = Native(f"try_add({INTEGERS}L, {native.value})", native.exact)
+        frame = relation.frame.select("*", f"{_sure(number_sql, 'BIGINT')} AS {column(name)}")
+        return Relation(names, _ordered(frame, names), relation.estimate, relation.bound)
     frame, slow = _watched(keeper, relation, native)
     parts = []
     if native is not None:
@@ -87,6 +93,13 @@ def extend(
         values = made.select(*given, f"value AS {column(name)}")
         parts.append(_ordered(rest.join(values, given), names))
     return Relation(names, union(parts), relation.estimate, relation.bound)
+
+
+def _sure(native: Native, kind: str) -> str:
+    """Spark's own expression where it is exact; where it is not, the update is to be run again, with care."""
+    if native.exact == _ALWAYS:
+        return native.value
+    return f"CASE WHEN {native.exact} THEN {native.value} ELSE CAST(raise_error('{CARE}') AS {kind}) END"
 
 
 def _narrowed(relation: Relation, frame: Frame) -> Relation:
@@ -130,7 +143,7 @@ def _skolem(
     if not told["rows"]:
         return Relation(names, None, 0.0, 0)
     dictionary.note_skolems(mark, kept, column(name), inner)
-    return Relation(names, _ordered(kept, names), float(told["rows"]), told["rows"])
+    return Relation(names, _ordered(kept, names), float(told["rows"]), told["rows"], kept=True)
 
 
 def _variables(expression: Expression) -> list[Variable]:

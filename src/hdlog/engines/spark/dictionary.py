@@ -235,9 +235,12 @@ class Dictionary:
             return
         parts = [*([self._skolems] if self._skolems is not None else []), *self._pending]
         one = union(parts).totals(
-            ["id"], "first(name) AS name", "first(args) AS args", "count(DISTINCT name, args) AS terms"
+            ["id"],
+            "first(name) AS name",
+            "first(args) AS args",
+            "min(struct(name, args)) = max(struct(name, args)) AS one",
         )
-        kept, found = self._keeper.keep(one, {"clashes": "count_if(terms > 1)"})
+        kept, found = self._keeper.keep(one, {"clashes": "count_if(NOT one)"})
         if found["clashes"]:
             raise SparkFailed(
                 "two Skolem terms have the same hash; give one SKOLEM another name and run again"

@@ -169,6 +169,14 @@ class SparkEngine:
             relation = self.join(relation, version, terms)
         return self.keep_columns(relation, needed)
 
+    def stack(self, parts: Sequence[Relation]) -> Relation:
+        filled = [p for p in parts if p.frame is not None]
+        if len(filled) < 2:
+            return filled[0] if filled else parts[0]
+        names = tuple(sorted(filled[0].names))
+        frames = [p.frame.select(*map(column, names), "m") for p in filled if p.frame is not None]
+        return Relation(names, union(frames), sum(p.estimate for p in filled))
+
     def collapse(self, relation: Relation) -> Relation:
         if relation.frame is None:
             return relation
@@ -228,11 +236,11 @@ class SparkEngine:
         return found
 
     def _keep_relation(self, relation: Relation) -> Relation:
-        if relation.frame is None:
+        if relation.frame is None or relation.kept:
             return relation
         frame, told = self.keeper.keep(relation.frame, {})
         rows = told["rows"]
-        return Relation(relation.names, frame if rows else None, float(rows), rows)
+        return Relation(relation.names, frame if rows else None, float(rows), rows, kept=True)
 
     def _keep_facts(self, facts: Facts) -> Facts:
         frame, told = self.keeper.keep(

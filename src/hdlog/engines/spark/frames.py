@@ -13,9 +13,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from hdlog.engines.protocol import TooManyDerivations
+from hdlog.engines.protocol import RunAgain, TooManyDerivations
 from hdlog.errors import HdlogError
 
+CARE = "hdlog: a value that is no integer of 61 bits"
 _FEW = 100_000
 """Rows that are read up to which compiling a plan takes longer than interpreting it."""
 
@@ -111,6 +112,8 @@ class Keeper:
         self._released: deque[tuple[str, Any]] = deque()
         self._prepared: tuple[bool, int] = (True, 0)
         self.partitions = 1
+        self.careful = False
+        """whether values may be others than integers of 61 bits, so that each built-in looks first"""
 
     def frame(self, data: DataFrame, rows: int = 0, rdd: Any = None) -> Frame:
         """A DataFrame as something to ask questions about."""
@@ -152,6 +155,9 @@ class Keeper:
         try:
             return job()
         except PySparkException as error:
+            if CARE in str(error):
+                self.careful = True
+                raise RunAgain from None
             if "ARITHMETIC_OVERFLOW" in str(error):
                 raise TooManyDerivations from None
             raise SparkFailed(f"Spark could not run a job: {error}") from error

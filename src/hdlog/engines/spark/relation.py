@@ -68,6 +68,7 @@ class Relation:
     estimate: float
     bound: int | None = None
     """how many rows at most, if known"""
+    kept: bool = False
 
     @property
     def columns(self) -> list[str]:

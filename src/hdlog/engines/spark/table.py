@@ -9,7 +9,7 @@ from hdlog.engines.protocol import Support
 from hdlog.engines.spark.frames import Frame, Keeper, union
 from hdlog.engines.spark.relation import columns
 
-_MOST_RUNS = 8
+_MOST_RUNS = 5
 SUPPORTS: dict[Support, str] = {"asserted": "a", "nonrecursive": "n", "recursive": "r"}
 _STATE = ("a", "n", "r", "l")
 
