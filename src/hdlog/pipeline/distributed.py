@@ -69,7 +69,7 @@ class SparkGate:
                 *self._keys(stored), "asserted AS a", "nonrecursive AS n", "recursive AS r", "1L AS l"
             )
             table = tables[stored.predicate]
-            table.content = Content((Run(frame, stored.rows),), stored.rows, stored.distinct)
+            table.content = Content((Run(frame, stored.rows, stored.rows),), stored.rows, stored.distinct)
         self._versions = {p: t.version for p, t in tables.items()}
 
     # Out.

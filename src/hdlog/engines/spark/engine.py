@@ -24,13 +24,15 @@ from hdlog.engines.spark.frames import Frame, Keeper, union
 from hdlog.engines.spark.intake import encode_frame
 from hdlog.engines.spark.relation import Facts, Relation, column, columns, late, names_of
 from hdlog.engines.spark.session import SETTINGS, start_session
-from hdlog.engines.spark.table import SUPPORTS, Content, Table, state_columns
+from hdlog.engines.spark.table import SUPPORTS, Content, Run, Table, state_columns
 from hdlog.program.model import AggregateCall, Expression, Predicate, Program
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Term, Variable
 
 _SMALL = 50_000
 """Rows up to which a side of a join is sent to all executors."""
+_LIKELY_SMALL = 20_000
+"""Likewise by an estimate; if that was far off, the update is run again with care."""
 _HASHED = 2_000_000
 """Rows of a partition up to which a join builds a hash table of the smaller side and does not sort both."""
 _FOUNDED = "(a + da <> 0 OR n + dn <> 0)"
@@ -92,12 +94,17 @@ class SparkEngine:
 
     def _parts(self, version: Version) -> list[tuple[Frame, int, int]]:
         """What adds up to a version: frames with keys and `m`, a sign, and how many rows."""
+        table = version.table
+        sets = [(f, 1) for f in version.plus] + [(f, -1) for f in version.minus]
+        undone = _undone(table, sets)
+        runs = {run for facts, _ in undone for run, _ in facts.origin}
         parts = [
-            (f, 1, r.rows) for f, r in zip(version.table.live(), version.table.content.runs, strict=True)
+            (table.live_part(run), 1, run.rows)
+            for run in table.content.runs
+            if (run.came or run.went) and run not in runs
         ]
-        for sign, sets in ((1, version.plus), (-1, version.minus)):
-            parts += [(f.frame, sign, self._about(f)) for f in sets if f.frame is not None]
-        return parts
+        rest = [(f, sign) for f, sign in sets if f.frame is not None and (f, sign) not in undone]
+        return parts + [(f.frame, sign, self._about(f)) for f, sign in rest if f.frame is not None]
 
     def _right(self, version: Version, terms: Sequence[Term]) -> tuple[Frame | None, int]:
         """All rows of an atom with their multiplicity as `w`, and how many there are at most."""
@@ -129,6 +136,8 @@ class SparkEngine:
         """Both sides of a join, with a hint on the one that is to be looked up in."""
         assert left.frame is not None, "an empty side is no side"
         if left.bound is not None and left.bound <= min(_SMALL, rows):
+            return left.frame.hinted("BROADCAST"), right
+        if not self.keeper.careful and left.estimate <= min(_LIKELY_SMALL, rows):
             return left.frame.hinted("BROADCAST"), right
         if rows <= _SMALL:
             return left.frame, right.hinted("BROADCAST")
@@ -316,7 +325,8 @@ class SparkEngine:
             return facts
         frame = facts.sums().select(*facts.keys, "1L AS m")
         rows = facts.rows
-        return Facts(facts.arity, frame, rows, rows, True, facts.kept and facts.summed, facts.distinct)
+        kept = facts.kept and facts.summed
+        return Facts(facts.arity, frame, rows, rows, True, kept, facts.distinct, facts.origin)
 
     def heads_of(self, facts: Facts, width: int) -> Facts:
         if facts.frame is None:
@@ -381,23 +391,26 @@ class SparkEngine:
         if facts.frame is not None:
             kept = self.keep(facts)
             if kept.frame is not None:
-                self._append(table, kept, state_columns(**{SUPPORTS[support]: "m"}), 0)
+                self._append(table, kept, state_columns(**{SUPPORTS[support]: "m"}))
 
     def insert(self, table: Table, facts: Facts) -> None:
         kept = self.keep(facts)
         if kept.frame is not None:
-            self._append(table, kept, state_columns(l="1L"), self.count(kept))
+            run = self._append(table, kept, state_columns(l="1L"), came=self.count(kept))
+            facts.origin = ((run, 1),)
 
     def delete(self, table: Table, facts: Facts) -> None:
         kept = self.keep(facts)
         if kept.frame is not None:
-            self._append(table, kept, state_columns(l="-1L"), -self.count(kept))
+            run = self._append(table, kept, state_columns(l="-1L"), went=self.count(kept))
+            facts.origin = ((run, -1),)
 
-    def _append(self, table: Table, facts: Facts, state: list[str], grown: int) -> None:
+    def _append(self, table: Table, facts: Facts, state: list[str], came: int = 0, went: int = 0) -> Run:
         assert facts.frame is not None, "only facts are appended"
         self._note(table)
-        frame = facts.frame.select(*table.keys, *state)
-        table.append(frame, self.count(facts), grown, facts.distinct if grown > 0 else ())
+        run = Run(facts.frame.select(*table.keys, *state), self.count(facts), came, went)
+        table.append(run, facts.distinct if came else ())
+        return run
 
     def _note(self, table: Table) -> None:
         if table not in self._changed:
@@ -469,11 +482,13 @@ class SparkEngine:
             self._note(table)
             distinct = _told_distinct(table.arity, told)
             state = state_columns(a="da", n="dn", r="dr", **({"l": "turn"} if apply else {}))
-            grown = told["came"] - told["went"] if apply else 0
-            table.append(
-                frame.select(*table.keys, *state), told["rows"], grown, distinct if told["came"] else ()
-            )
-        return tuple(self._turned(table.arity, frame, told[k], v) for k, v in (("came", 1), ("went", -1)))  # type: ignore[return-value]
+            turned = (told["came"], told["went"]) if apply else (0, 0)
+            run = Run(frame.select(*table.keys, *state), told["rows"], *turned)
+            table.append(run, distinct if told["came"] else ())
+        came, went = (self._turned(table.arity, frame, told[k], v) for k, v in (("came", 1), ("went", -1)))
+        if told["rows"] and apply:
+            came.origin, went.origin = ((run, 1),), ((run, -1),)
+        return came, went
 
     def _differences(self, table: Table, filled: Mapping[Support, Facts]) -> Frame:
         """One row for each fact whose supports change: keys, da, dn, dr."""
@@ -493,8 +508,11 @@ class SparkEngine:
         nothing = Facts(table.arity)
         if kept.frame is None:
             return nothing, nothing
-        self._append(table, kept, state_columns(**{SUPPORTS[support]: "m", "l": "1L"}), self.count(kept))
-        return self.distinct(kept), nothing
+        state = state_columns(**{SUPPORTS[support]: "m", "l": "1L"})
+        run = self._append(table, kept, state, came=self.count(kept))
+        came = self.distinct(kept)
+        came.origin = ((run, 1),)
+        return came, nothing
 
     def _turned(self, arity: int, frame: Frame, rows: int, turn: int) -> Facts:
         if not rows:
@@ -508,6 +526,8 @@ class SparkEngine:
         rows = None if any(p.rows is None for p in filled) else sum(p.rows or 0 for p in filled)
         found = late(arity, union([p.frame for p in filled if p.frame is not None]), True, rows)
         found.positive, found.kept = rows, all(p.kept for p in filled)
+        if all(p.origin for p in filled):
+            found.origin = tuple(o for p in filled for o in p.origin)
         return found
 
     def each(
@@ -586,6 +606,26 @@ class SparkEngine:
 
 
 _FOUNDATION = f"CASE WHEN {_FOUNDED} AND l = 0 THEN 1L WHEN NOT {_FOUNDED} AND l = 1 THEN -1L ELSE 0L END"
+
+
+def _undone(table: Table, sets: Sequence[tuple[Facts, int]]) -> list[tuple[Facts, int]]:
+    """The sets of a version that take back whole runs of the table: what came with them, and what went.
+
+    Such runs are left out; adding the sets would leave rows that cancel, twice as many after each join.
+    """
+    runs = set(table.content.runs)
+    found = [(f, s) for f, s in sets if f.origin and all(r in runs and sign == -s for r, sign in f.origin)]
+    while True:
+        covered = {o for facts, _ in found for o in facts.origin}
+        whole = {
+            run
+            for run, _ in covered
+            if (not run.came or (run, 1) in covered) and (not run.went or (run, -1) in covered)
+        }
+        kept = [(f, s) for f, s in found if all(run in whole for run, _ in f.origin)]
+        if len(kept) == len(found):
+            return kept
+        found = kept
 
 
 def _distinct_metrics(arity: int) -> dict[str, str]:

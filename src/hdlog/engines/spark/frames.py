@@ -17,6 +17,13 @@ from hdlog.engines.protocol import RunAgain, TooManyDerivations
 from hdlog.errors import HdlogError
 
 CARE = "hdlog: a value that is no integer of 61 bits"
+_TOO_LARGE = (
+    "maxResultSize",
+    "Cannot broadcast",
+    "larger than 8",
+    "Not enough memory to build and broadcast",
+)
+"""What Spark says of a side of a join that was not as small as it seemed."""
 _FEW = 100_000
 """Rows that are read up to which compiling a plan takes longer than interpreting it."""
 
@@ -113,7 +120,8 @@ class Keeper:
         self._prepared: tuple[bool, int] = (True, 0)
         self.partitions = 1
         self.careful = False
-        """whether values may be others than integers of 61 bits, so that each built-in looks first"""
+        """whether nothing is taken for granted: neither that values are integers of 61 bits, so that each built-in looks
+        first, nor that what seems small is"""
 
     def frame(self, data: DataFrame, rows: int = 0, rdd: Any = None) -> Frame:
         """A DataFrame as something to ask questions about."""
@@ -155,7 +163,7 @@ class Keeper:
         try:
             return job()
         except PySparkException as error:
-            if CARE in str(error):
+            if CARE in str(error) or (not self.careful and any(text in str(error) for text in _TOO_LARGE)):
                 self.careful = True
                 raise RunAgain from None
             if "ARITHMETIC_OVERFLOW" in str(error):

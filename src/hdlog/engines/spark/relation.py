@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from hdlog.engines.spark.frames import Frame
 from hdlog.program.terms import Variable
@@ -37,6 +38,8 @@ class Facts:
     kept: bool = True
     distinct: Sequence[float] = field(default=())
     """different values by column, about; nothing where not known"""
+    origin: tuple[tuple[Any, int], ...] = ()
+    """runs of a table, each with whether these are just the facts that came (1) or went (-1) with it"""
 
     @property
     def keys(self) -> list[str]:

@@ -14,12 +14,15 @@ SUPPORTS: dict[Support, str] = {"asserted": "a", "nonrecursive": "n", "recursive
 _STATE = ("a", "n", "r", "l")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """Differences, to be added up: of assertions, of the two supports, and of being live."""
 
     frame: Frame
     rows: int
+    came: int = 0
+    """facts that became live"""
+    went: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ class Table:
 
     def live(self) -> list[Frame]:
         """The live facts, as rows that add up: keys and `m`."""
-        return [r.frame.where("l <> 0").select(*self.keys, "l AS m") for r in self.content.runs]
+        return [self.live_part(run) for run in self.content.runs if run.came or run.went]
+
+    def live_part(self, run: Run) -> Frame:
+        return run.frame.where("l <> 0").select(*self.keys, "l AS m")
 
     def states(self, touched: Frame) -> Frame:
         """Some facts, each in one row, with what the table knows of them; zeros for those it does not."""
@@ -60,14 +66,13 @@ class Table:
             *(f"coalesce(sum({s}), 0L) AS {s}" for s in _STATE),
         )
 
-    def append(self, frame: Frame, rows: int, grown: int, distinct: Sequence[float] = ()) -> None:
-        """One more run; `grown` live facts more."""
-        old = self.content
-        size = old.size + grown
-        known = _distinct(old.distinct, distinct, size)
-        self.content = Content((*old.runs, Run(frame, rows)), size, known)
-        if len(self.content.runs) > _MOST_RUNS:
+    def append(self, run: Run, distinct: Sequence[float] = ()) -> None:
+        """One more run; it stays by itself for now: the facts in it are likely to be asked for."""
+        if len(self.content.runs) >= _MOST_RUNS:
             self._compact()
+        old = self.content
+        size = old.size + run.came - run.went
+        self.content = Content((*old.runs, run), size, _distinct(old.distinct, distinct, size))
 
     def _compact(self) -> None:
         """Merge the runs after the first, or all if they have become as many as half of it."""
@@ -76,9 +81,14 @@ class Table:
         merged = union([r.frame for r in runs[start:]]).totals(
             self.keys, *(f"sum({s}) AS {s}" for s in _STATE)
         )
-        kept, found = self.keeper.keep(merged.where(" OR ".join(f"{s} <> 0" for s in _STATE)), {})
+        kept, found = self.keeper.keep(
+            merged.where(" OR ".join(f"{s} <> 0" for s in _STATE)),
+            {"came": "count_if(l = 1)", "went": "count_if(l = -1)"},
+        )
         self.content = Content(
-            (*runs[:start], Run(kept, found["rows"])), self.content.size, self.content.distinct
+            (*runs[:start], Run(kept, found["rows"], found["came"], found["went"])),
+            self.content.size,
+            self.content.distinct,
         )
 
     def whole(self) -> Frame | None:
