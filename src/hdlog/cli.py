@@ -33,7 +33,7 @@ METHOD_HELP = "How rules are evaluated: join plans, hypertree decompositions, or
 WITHOUT_HELP = "Improvements to switch off, with commas between: views, sharing, ... (see docs/engine.md)."
 DATA_HELP = (
     "Files, folders or globs of facts: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
-    "each also .gz or .zst."
+    "each also .gz or .zst; table:NAME is a table of Spark."
 )
 LENIENT_HELP = "Skip malformed lines and count them, in place of refusing the file."
 ENGINE_HELP = "The embedded engine, Spark, or the one that suits the number of facts and the memory."

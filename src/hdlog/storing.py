@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from hdlog.running import input_splits, read_rules, unknown_predicates
 from hdlog.text import Dialect, read
 
 EngineName = Literal["auto", "columnar", "spark"]
+_TABLE = "table:"
 _SMALL_INPUT = 48 << 20
 """Bytes of files that are read in process: they are there before a Spark session has started."""
 _BYTES_A_FACT = 120
@@ -153,12 +154,33 @@ def read_into(store: Store, splits: Sequence[Split], program: Program, settings:
     return loaded
 
 
-def load(folder: Path, data: Sequence[str], settings: Settings, overwrite: bool = False) -> dict[str, Any]:
-    """Files into a new store, without reasoning."""
+def splits_of(
+    store: Store, data: Sequence[str | Path | Mapping[str, Any]], settings: Settings
+) -> list[Split]:
+    """What is to be read: files, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
+    files = [d for d in data if not isinstance(d, Mapping) and not str(d).startswith(_TABLE)]
+    found = find_splits(files) if files else []
+    frames = {n: f for d in data if isinstance(d, Mapping) for n, f in d.items()}
+    for name in (str(d).removeprefix(_TABLE) for d in data if str(d).startswith(_TABLE)):
+        frames[name.split(".")[-1]] = settings.session().table(name)
+    for name, frame in frames.items():
+        settings.say(f"reading {name} from Spark")
+        folder = store.staging() / "table"
+        frame.write.parquet(str(folder))
+        found += [replace(split, name=name) for split in find_splits([folder])]
+    return found
+
+
+def load(
+    folder: Path,
+    data: Sequence[str | Path | Mapping[str, Any]],
+    settings: Settings,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Files, tables of Spark and DataFrames into a new store, without reasoning."""
     started = time.perf_counter()
-    splits = find_splits(data)
     with writing(folder, overwrite) as store:
-        loaded = read_into(store, splits, Program(), settings)
+        loaded = read_into(store, splits_of(store, data, settings), Program(), settings)
         store.commit(facts=loaded.facts)
     seconds = time.perf_counter() - started
     return {
@@ -198,7 +220,7 @@ def writing(folder: Path, overwrite: bool) -> Iterator[Store]:
 
 def materialise(
     rules: Sequence[Path],
-    data: Sequence[str],
+    data: Sequence[str | Path | Mapping[str, Any]],
     folder: Path,
     settings: Settings,
     fact_folder: Path = Path(),
@@ -208,9 +230,9 @@ def materialise(
     """Rules and files into a new store with everything that follows."""
     started = time.perf_counter()
     program = read_rules(list(rules), dialect)
-    splits = [*input_splits(program, fact_folder), *(find_splits(data) if data else [])]
+    named = input_splits(program, fact_folder)
     with writing(folder, overwrite) as store:
-        loaded = read_into(store, splits, program, settings)
+        loaded = read_into(store, [*named, *splits_of(store, data, settings)], program, settings)
         read_ = time.perf_counter()
         work = Work(store, program, settings, loaded.rows)
         reasoner = work.start(restore=False)

@@ -12,7 +12,7 @@ from hdlog.pipeline.ingest import ingest
 from hdlog.pipeline.jobs import OnSpark
 from hdlog.pipeline.splits import find_splits
 from hdlog.pipeline.store import create_store, open_store
-from hdlog.storing import Settings, load, materialise
+from hdlog.storing import Settings, info, load, materialise
 from hdlog.streaming import follow
 from tests.unit.test_store import RULES, edge, exported, triples, write
 
@@ -101,3 +101,11 @@ def test_a_bad_file_stops_a_stream_and_nothing_of_its_batch_is_taken(
     write(changes / "2.add.nt", edge(3, 4))  # mended: the batch is taken whole
     follow(tmp_path / "store", changes, None, settings, True, 0.1, lambda _: None)
     assert exported(tmp_path / "store") == {edge(1, 2), edge(2, 3), edge(3, 4)}
+
+
+def test_tables_of_spark_and_dataframes_are_loaded(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([("ann", 3), ("bob", 4), ("ann", 3)], "who STRING, what INT")
+    frame.createOrReplaceTempView("likes_view")
+    load(tmp_path / "store", ["table:likes_view", {"likes": frame}], Settings(spark=spark))
+    found = {p["name"]: p["facts"] for p in info(tmp_path / "store")["predicates"]}
+    assert found == {"likes_view": 2, "likes": 2}
