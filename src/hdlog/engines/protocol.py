@@ -176,6 +176,9 @@ class Engine(Encoder, Protocol):
     def together(self, parts: Sequence[FactSet], arity: int) -> FactSet:
         """The union of disjoint sets of facts."""
 
+    def fewer(self, parts: list[FactSet], arity: int) -> list[FactSet]:
+        """The same disjoint sets of facts, or fewer with the same facts, where an engine does well to put them together."""
+
     def settle(self, table: Table, asserted: FactSet, signed: FactSet) -> tuple[FactSet, FactSet]:
         """Change assertions and non-recursive supports, and make live and dead what they say.
 

@@ -92,8 +92,7 @@ class DRed:
         delta, first_round = self._joined(lost, self._shrink(gone)), True
         while True:
             # D := D + Delta-
-            for p, facts in delta.items():
-                self.overdeleted[p].append(facts)
+            self._note(self.overdeleted, delta)
             # N_D := Del^r(I \ D, Delta-) for each rule r;  Delta- := N_D \ D
             derived = self._evaluate(modules, delta, self._deletion, first_round)
             delta, first_round = self._shrink(derived), False
@@ -138,8 +137,7 @@ class DRed:
         delta, first_round = self._joined(start, self._grow(fresh)), True
         while True:
             # A := A + Delta+
-            for p, facts in delta.items():
-                self.added[p].append(facts)
+            self._note(self.added, delta)
             # N_A := Add^r((I \ D) + A, Delta+) for each rule r;  Delta+ := N_A \ ((I \ D) + A)
             derived = self._evaluate(modules, delta, self._addition, first_round)
             delta, first_round = self._grow(derived), False
@@ -216,7 +214,7 @@ class DRed:
             view.add(self.engine.opposite(matches))
             return Change(matches, view.now(), before)
         delta = self.engine.shrink(self.state.table(node.predicate), matches, "recursive")
-        self.overdeleted[node.predicate].append(delta)
+        self._note(self.overdeleted, {node.predicate: delta})
         return self._losing(node.predicate, delta)
 
     def _gain(self, node: Node, matches: FactSet, restored: FactSet | None) -> Change:
@@ -226,7 +224,7 @@ class DRed:
             view.add(matches)
             return Change(matches, before, view.now())
         delta = self.engine.grow(self.state.table(node.predicate), matches, "recursive")
-        self.added[node.predicate].append(delta)
+        self._note(self.added, {node.predicate: delta})
         if restored is not None:
             delta = self.engine.together([delta, restored], node.predicate.arity)
         return self._gaining(node.predicate, delta)
@@ -254,6 +252,11 @@ class DRed:
         for p, facts in derived.items():
             found[p] = self.engine.grow(self.state.table(p), facts, "recursive")
         return found
+
+    def _note(self, noted: dict[Predicate, list[FactSet]], delta: FactSets) -> None:
+        for p, facts in delta.items():
+            if not self.engine.is_empty(facts):
+                noted[p] = self.engine.fewer([*noted[p], facts], p.arity)
 
     def _joined(self, a: FactSets, b: FactSets) -> FactSets:
         return {p: self.engine.together([a[p], b[p]], p.arity) for p in self.step.predicates}

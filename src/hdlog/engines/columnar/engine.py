@@ -581,6 +581,9 @@ class ColumnarEngine:
             return parts[0].once() if parts else self.no_facts(arity)
         return Facts(self.pairs, arity, np.sort(np.concatenate([p.keys for p in parts])))
 
+    def fewer(self, parts: list[Facts], arity: int) -> list[Facts]:
+        return parts
+
     def settle(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
         nothing = self.no_facts(table.arity)
         if not table.runs and not (len(asserted) and len(signed)):

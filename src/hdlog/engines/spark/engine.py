@@ -35,6 +35,7 @@ _LIKELY_SMALL = 20_000
 """Likewise by an estimate; if that was far off, the update is run again with care."""
 _HASHED = 2_000_000
 """Rows of a partition up to which a join builds a hash table of the smaller side and does not sort both."""
+_MOST_PARTS = 16
 _FOUNDED = "(a + da <> 0 OR n + dn <> 0)"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -518,6 +519,14 @@ class SparkEngine:
         if not rows:
             return Facts(arity)
         return Facts(arity, frame.where(f"turn = {turn}").select(*columns(arity), "1L AS m"), rows, rows)
+
+    def fewer(self, parts: list[Facts], arity: int) -> list[Facts]:
+        """The frames of many rounds as one, so that theirs can go."""
+        if len(parts) <= _MOST_PARTS:
+            return parts
+        whole = self.together(parts, arity)
+        whole.kept = False
+        return [self.keep(whole)]
 
     def together(self, parts: Sequence[Facts], arity: int) -> Facts:
         filled = [self.distinct(p) for p in parts if p.frame is not None]
