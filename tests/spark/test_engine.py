@@ -61,8 +61,8 @@ def test_memory_and_plans_stay_flat_over_300_rounds(spark: SparkSession) -> None
     assert reasoner.counts()[next(p for p in reasoner.counts() if p.name == "r")] == 301
     rounds = plans[20:]
     assert max(rounds[-100:]) < 1.1 * max(rounds[:100])  # numbers in it get longer
-    assert max(frames[-4:]) <= max(frames[:4]) + 2
-    assert sizes[-1] < 2 * max(sizes[:4])
+    assert max(frames) < 30  # at most 16 deltas that wait to be put together, and 6 runs of each table
+    assert max(sizes) < 4 * max(sizes[:4])
     made.close()
 
 
