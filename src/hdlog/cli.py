@@ -35,10 +35,31 @@ DATA_HELP = (
     "Files, folders or globs of facts: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
     "each also .gz or .zst; table:NAME is a table of Spark."
 )
-LENIENT_HELP = "Skip malformed lines and count them, in place of refusing the file."
-ENGINE_HELP = "The embedded engine, Spark, or the one that suits the number of facts and the memory."
-MASTER_HELP = "Spark's master: local[N], spark://host:port, yarn, ..."
-EngineChoice = Literal["auto", "columnar", "spark"]
+# Options that several commands have.
+FactFolder = Annotated[Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")]
+RuleDialect = Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")]
+MemoryBudget = Annotated[
+    float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
+]
+MaxRounds = Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")]
+MaxFacts = Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")]
+RuleMethod = Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)]
+Without = Annotated[str, typer.Option(help=WITHOUT_HELP)]
+SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+Lenient = Annotated[
+    bool,
+    typer.Option("--lenient", help="Skip malformed lines and count them, in place of refusing the file."),
+]
+EngineOption = Annotated[
+    Literal["auto", "columnar", "spark"],
+    typer.Option(
+        help="The embedded engine, Spark, or the one that suits the number of facts and the memory."
+    ),
+]
+Master = Annotated[str, typer.Option(help="Spark's master: local[N], spark://host:port, yarn, ...")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")]
+StoreFolder = Annotated[Path, typer.Argument(help="The folder of the store.")]
+NewStore = Annotated[Path, typer.Option(help="The folder to make a store in.")]
 ExportFormat = Literal["nt", "csv", "facts", "parquet"]
 WARNINGS_SHOWN = 3
 INTERRUPTED = 130
@@ -87,21 +108,17 @@ def run(
             help="Rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .rdf, .csv, .tsv, .facts, .parquet, .gz)."
         ),
     ],
-    facts: Annotated[
-        Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")
-    ] = Path(),
+    facts: FactFolder = Path(),
     out: Annotated[
         Path | None, typer.Option("-D", "--output-dir", help="Where results are written; - is the screen.")
     ] = None,
-    dialect: Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")] = None,
-    memory: Annotated[
-        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
-    ] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")] = None,
-    max_facts: Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")] = None,
-    method: Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)] = "combined",
-    without: Annotated[str, typer.Option(help=WITHOUT_HELP)] = "",
-    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    dialect: RuleDialect = None,
+    memory: MemoryBudget = None,
+    max_rounds: MaxRounds = None,
+    max_facts: MaxFacts = None,
+    method: RuleMethod = "combined",
+    without: Without = "",
+    json_: SummaryAsJson = False,
 ) -> None:
     """Materialise rules over facts and write the results.
 
@@ -141,12 +158,10 @@ def explain(
     files: Annotated[
         list[Path], typer.Argument(help="Rule files, and fact files to evaluate them over, if any.")
     ],
-    facts: Annotated[
-        Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")
-    ] = Path(),
-    dialect: Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")] = None,
-    method: Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)] = "combined",
-    without: Annotated[str, typer.Option(help=WITHOUT_HELP)] = "",
+    facts: FactFolder = Path(),
+    dialect: RuleDialect = None,
+    method: RuleMethod = "combined",
+    without: Without = "",
     html: Annotated[
         Path | None, typer.Option(help="Write a page with pictures to this file, in place of the text.")
     ] = None,
@@ -178,12 +193,12 @@ def explain(
 @app.command()
 def load(
     data: Annotated[list[str], typer.Argument(help=DATA_HELP)],
-    store: Annotated[Path, typer.Option(help="The folder to make a store in.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT_HELP)] = False,
-    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
+    store: NewStore,
+    overwrite: Overwrite = False,
+    lenient: Lenient = False,
+    master: Master = "local[*]",
     memory: Annotated[float | None, typer.Option(help="Memory of Spark in GB.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    json_: SummaryAsJson = False,
 ) -> None:
     """Read files of facts into a new store, without reasoning."""
     with _working() as progress:
@@ -198,23 +213,19 @@ def load(
 @app.command()
 def materialise(
     files: Annotated[list[str], typer.Argument(help="Rule files (.dlog, .dl). " + DATA_HELP)],
-    store: Annotated[Path, typer.Option(help="The folder to make a store in.")],
-    facts: Annotated[
-        Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")
-    ] = Path(),
-    dialect: Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT_HELP)] = False,
-    engine: Annotated[EngineChoice, typer.Option(help=ENGINE_HELP)] = "auto",
-    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
-    memory: Annotated[
-        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
-    ] = None,
-    max_rounds: Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")] = None,
-    max_facts: Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")] = None,
-    method: Annotated[EvaluationMethod, typer.Option(help=METHOD_HELP)] = "combined",
-    without: Annotated[str, typer.Option(help=WITHOUT_HELP)] = "",
-    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    store: NewStore,
+    facts: FactFolder = Path(),
+    dialect: RuleDialect = None,
+    overwrite: Overwrite = False,
+    lenient: Lenient = False,
+    engine: EngineOption = "auto",
+    master: Master = "local[*]",
+    memory: MemoryBudget = None,
+    max_rounds: MaxRounds = None,
+    max_facts: MaxFacts = None,
+    method: RuleMethod = "combined",
+    without: Without = "",
+    json_: SummaryAsJson = False,
 ) -> None:
     """Read rules and files of facts, derive what follows, and keep it all in a new store."""
     with _working() as progress:
@@ -240,7 +251,7 @@ def materialise(
 
 @app.command()
 def update(
-    store: Annotated[Path, typer.Argument(help="The folder of the store.")],
+    store: StoreFolder,
     add: Annotated[list[str] | None, typer.Option(help="A file of facts to add; may be given again.")] = None,
     delete: Annotated[
         list[str] | None, typer.Option(help="A file of facts to delete; may be given again.")
@@ -248,13 +259,11 @@ def update(
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Do not print the facts that came and went.")
     ] = False,
-    lenient: Annotated[bool, typer.Option("--lenient", help=LENIENT_HELP)] = False,
-    engine: Annotated[EngineChoice, typer.Option(help=ENGINE_HELP)] = "auto",
-    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
-    memory: Annotated[
-        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
-    ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    lenient: Lenient = False,
+    engine: EngineOption = "auto",
+    master: Master = "local[*]",
+    memory: MemoryBudget = None,
+    json_: SummaryAsJson = False,
 ) -> None:
     """Add and delete facts, and print exactly what that changed: + for facts that came, - for those that went."""
     if not add and not delete:
@@ -274,13 +283,13 @@ def update(
 
 @app.command()
 def export(
-    store: Annotated[Path, typer.Argument(help="The folder of the store.")],
+    store: StoreFolder,
     format_: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = "nt",
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="The file (nt) or folder (csv, facts, parquet) to write to."),
     ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    json_: SummaryAsJson = False,
 ) -> None:
     """Write all facts of a store, decoded: N-Triples to one file, tables to a folder with a file for each predicate."""
     with _working() as progress:
@@ -293,7 +302,7 @@ def export(
 
 @app.command()
 def info(
-    store: Annotated[Path, typer.Argument(help="The folder of the store.")],
+    store: StoreFolder,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
 ) -> None:
     """Tell what is in a store: facts per predicate, asserted and derived, terms, rules, size."""
@@ -318,11 +327,9 @@ def stream(
         bool, typer.Option("--once", help="Stop when all files that are there are done.")
     ] = False,
     every: Annotated[float, typer.Option(help="Seconds between looks at the folder.")] = 1.0,
-    engine: Annotated[EngineChoice, typer.Option(help=ENGINE_HELP)] = "auto",
-    master: Annotated[str, typer.Option(help=MASTER_HELP)] = "local[*]",
-    memory: Annotated[
-        float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
-    ] = None,
+    engine: EngineOption = "auto",
+    master: Master = "local[*]",
+    memory: MemoryBudget = None,
 ) -> None:
     """Follow a folder: files named *.add.* and *.delete.* become updates, each exactly once, whatever happens.
 

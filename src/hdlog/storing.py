@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from hdlog.pipeline.embedded import EmbeddedGate
 from hdlog.pipeline.export import export, shown_facts
 from hdlog.pipeline.ingest import Loaded, ingest
 from hdlog.pipeline.jobs import InProcess, Jobs, OnSpark
-from hdlog.pipeline.splits import Split, find_splits
+from hdlog.pipeline.splits import Split, find_splits, size_of
 from hdlog.pipeline.store import RuleFile, Store, create_store, open_store
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate, Program
@@ -132,8 +131,7 @@ def chosen_engine(settings: Settings, facts: int) -> tuple[str, str]:
 
 def jobs_for(splits: Sequence[Split], settings: Settings) -> tuple[Jobs, int]:
     """Where files are read, and in how many parts at least."""
-    size = sum(os.path.getsize(path) for path in {s.path for s in splits})
-    if size <= _SMALL_INPUT and settings.spark is None:
+    if size_of(splits) <= _SMALL_INPUT and settings.spark is None:
         return InProcess(settings.say), 1
     session = settings.session()
     return OnSpark(session, settings.say), session.sparkContext.defaultParallelism

@@ -26,7 +26,6 @@ HOME = Path(pyspark.__file__).parent
 @dataclass
 class Cluster:
     url: str
-    workers: list[subprocess.Popen[bytes]]
 
     def executors(self) -> list[int]:
         """Processes of executors, by their parents, the workers."""
@@ -94,7 +93,7 @@ def standalone(folder: Path, workers: int, memory: str) -> Iterator[Cluster]:
     for i in range(workers):
         wait_for(folder / f"worker{i}.log", "Successfully registered")
     try:
-        yield Cluster(url, started)
+        yield Cluster(url)
     finally:
         for process in (*started, master):
             os.killpg(process.pid, signal.SIGKILL)
@@ -111,6 +110,7 @@ def run_job(script: str, *arguments: str) -> subprocess.Popen[str]:
     """A driver of its own: this process has a local session already."""
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script), *arguments],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -166,15 +166,7 @@ LOSING = """
 
 
 def test_the_loss_of_an_executor_does_not_lose_the_run(cluster: Cluster) -> None:
-    script = textwrap.dedent(LOSING)
-    job = subprocess.Popen(
-        [sys.executable, "-c", script, cluster.url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-    )
+    job = run_job(LOSING, cluster.url)
     assert job.stdout is not None
     assert job.stdin is not None
     assert job.stdout.readline().strip() == "now"

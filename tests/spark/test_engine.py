@@ -15,7 +15,6 @@ from hdlog.engines.load import InputError
 from hdlog.engines.protocol import TooManyDerivations
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Keeper
-from hdlog.errors import HdlogError
 from hdlog.maintenance.trace import Event, LimitReached
 
 REACH = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."
@@ -49,11 +48,15 @@ def test_memory_and_plans_stay_flat_over_300_rounds(spark: SparkSession) -> None
 
     def listen(event: Event) -> None:
         if event.round % 25 == 0:
-            gc.collect()
-            made.keeper.release()
+            frames.append(persisted() - before)
             sizes.append(stored(spark))
-            frames.append(spark.sparkContext._jsc.sc().getPersistentRDDs().size())
 
+    def persisted() -> int:
+        gc.collect()
+        made.keeper.release()
+        return int(spark.sparkContext._jsc.sc().getPersistentRDDs().size())
+
+    before = persisted()
     made.keeper.__class__ = Watched
     reasoner = Reasoner(REACH, engine=made, progress=listen)
     reasoner.update(add={"e": [(i, i + 1) for i in range(300)], "s": [(0,)]})
@@ -113,6 +116,6 @@ def test_an_error_in_mid_update_leaves_everything_as_it_was(engine: SparkEngine)
 def test_more_derivations_than_can_be_counted_are_an_error(engine: SparkEngine) -> None:
     atoms = ", ".join(f"p{i}[?k, ?x{i}]" for i in range(11))
     reasoner = Reasoner(f"big[?k] :- {atoms} .", engine=engine, method="hd")
-    with pytest.raises((TooManyDerivations, HdlogError)):
+    with pytest.raises(TooManyDerivations):
         reasoner.update(add={f"p{i}": [(0, n) for n in range(64)] for i in range(11)})
     assert len(reasoner) == 0

@@ -13,10 +13,9 @@ from hdlog.engines.spark.frames import Frame
 from hdlog.engines.spark.relation import Facts as SparkFacts
 from hdlog.engines.spark.relation import columns
 from hdlog.engines.spark.table import Content, Run, Table
-from hdlog.pipeline.buckets import buckets_of
-from hdlog.pipeline.ingest import write_terms
 from hdlog.pipeline.jobs import watched
 from hdlog.pipeline.store import Facts, File, Store
+from hdlog.pipeline.written import Written, write_new_terms
 from hdlog.program.model import Predicate
 
 _FACTS_OF_A_PARTITION = 4_000_000
@@ -29,7 +28,7 @@ class SparkGate:
         self.keeper = engine.keeper
         self._terms = 0
         self._skolem_files: list[File] = []
-        self._versions: dict[Predicate, int] = {}
+        self._written = Written()
 
     # In.
 
@@ -39,6 +38,7 @@ class SparkGate:
         if files:
             dictionary.extend(self._frame(files), sum(f.rows for f in files), self.store.manifest.typed)
         self._terms = len(dictionary)
+        assert self._terms == self.store.manifest.terms, "ids go on without a gap"
         if skolem_files:
             self._skolem_files += skolem_files
             dictionary.add_skolems(self._frame(self._skolem_files))
@@ -70,26 +70,18 @@ class SparkGate:
             )
             table = tables[stored.predicate]
             table.content = Content((Run(frame, stored.rows, stored.rows),), stored.rows, stored.distinct)
-        self._versions = {p: t.version for p, t in tables.items()}
+        self._written.note(tables)
 
     # Out.
 
     def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
         """Write what has changed since `fill`; what a commit of the store is to say."""
         manifest = self.store.manifest
-        numbers = self.store.numbered(p for p, t in tables.items() if len(t))
-        facts = []
-        for predicate, table in tables.items():
-            old = manifest.of(predicate)
-            if old is not None and self._versions.get(predicate) == table.version:
-                facts.append(old)
-            elif len(table):
-                facts.append(self._write(predicate, numbers[predicate], table))
+        facts = self._written.facts(self.store, tables, self._write)
         buckets = manifest.buckets or 1
-        self._versions = {p: t.version for p, t in tables.items()}
         term_files = self._write_terms(buckets)
         return {
-            "facts": tuple(facts),
+            "facts": facts,
             "terms": len(self.engine.dictionary),
             "term_files": (*manifest.term_files, *term_files),
             "skolem_files": self._write_skolems(),
@@ -132,11 +124,7 @@ class SparkGate:
             return []
         found = self.keeper.collect(new)
         texts, ids = found["text"].combine_chunks(), found["id"].to_numpy()
-        bucket = buckets_of(texts, buckets)
-        return [
-            write_terms(self.store, ids[bucket == b], texts.filter(bucket == b), int(b))
-            for b in sorted(set(bucket.tolist()))
-        ]
+        return write_new_terms(self.store, ids, texts, buckets)
 
     def _write_skolems(self) -> tuple[File, ...]:
         skolems = self.engine.dictionary.new_skolems()

@@ -13,10 +13,11 @@ from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, StoreIds, inline_integer, skolem_ids
-from hdlog.pipeline.buckets import buckets_of
-from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_skolems, write_terms
+from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_skolems
 from hdlog.pipeline.store import Facts, File, Store
+from hdlog.pipeline.written import Written, write_new_terms
 from hdlog.program.model import Predicate
+from hdlog.program.ntriples import is_typed
 
 _UNSET = np.int64(-1 << 63)
 _MOST_ROWS = 1 << 23
@@ -34,7 +35,7 @@ class EmbeddedGate:
         self._new_texts: list[str] = []
         self._new_skolems: tuple[list[int], list[str], list[list[int]]] = ([], [], [])
         self._terms = 0
-        self._versions: dict[Predicate, int] = {}
+        self._written = Written()
 
     # In.
 
@@ -116,35 +117,27 @@ class EmbeddedGate:
             columns, found = self._columns(stored)
             supports = [found[s].to_numpy() for s in ("asserted", "nonrecursive", "recursive")]
             tables[stored.predicate].restore(columns, *supports)
-        self._versions = {p: t.version for p, t in tables.items()}
+        self._written.note(tables)
 
     # Out.
 
     def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
         """Write what has changed since `fill`; what a commit of the store is to say."""
         manifest = self.store.manifest
-        numbers = self.store.numbered(p for p, t in tables.items() if len(t))
-        facts = []
-        for predicate, table in tables.items():
-            old = manifest.of(predicate)
-            if old is not None and self._versions.get(predicate) == table.version:
-                facts.append(old)
-            elif len(table):
-                facts.append(self._write(predicate, numbers[predicate], table))
+        facts = self._written.facts(self.store, tables, self._write)
         buckets, new = manifest.buckets or 1, self._new_texts
         term_files = (*manifest.term_files, *self._write_terms(buckets))
         skolem_files = manifest.skolem_files
         if self._new_skolems[0]:
             skolem_files = (*skolem_files, write_skolems(self.store, *self._new_skolems))
         self._new_texts, self._new_skolems = [], ([], [], [])
-        self._versions = {p: t.version for p, t in tables.items()}
         return {
-            "facts": tuple(facts),
+            "facts": facts,
             "terms": self._terms,
             "term_files": term_files,
             "skolem_files": skolem_files,
             "buckets": buckets,
-            "typed": manifest.typed or any(t[0] == '"' and t[-1] != '"' for t in new),
+            "typed": manifest.typed or any(map(is_typed, new)),
         }
 
     def _write(self, predicate: Predicate, number: int, table: Table) -> Facts:
@@ -232,8 +225,4 @@ class EmbeddedGate:
             return []
         texts = pa.array(self._new_texts, pa.string())
         ids = np.arange(self._terms - len(texts), self._terms)
-        bucket = buckets_of(texts, buckets)
-        return [
-            write_terms(self.store, ids[bucket == b], texts.filter(pa.array(bucket == b)), int(b))
-            for b in np.unique(bucket)
-        ]
+        return write_new_terms(self.store, ids, texts, buckets)

@@ -10,7 +10,6 @@ Four passes, each a map over independent tasks that read and write files in the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,7 +26,7 @@ from hdlog.pipeline.buckets import buckets_of
 from hdlog.pipeline.chunks import Chunk, TermTable
 from hdlog.pipeline.jobs import Jobs
 from hdlog.pipeline.reading import read_split
-from hdlog.pipeline.splits import Split
+from hdlog.pipeline.splits import Split, size_of
 from hdlog.pipeline.store import Facts, File, Store
 from hdlog.program.model import Predicate
 from hdlog.program.ntriples import SKOLEM, parse_term, term_text
@@ -87,19 +86,10 @@ def ingest(
 ) -> Loaded:
     """The facts of files, encoded with the store's dictionary, each once."""
     reader = partial(read_split, types=types or {}, lenient=lenient)
-    return ingest_chunks(store, splits, reader, jobs, _parts(splits, parallel))
-
-
-def _parts(splits: Sequence[Split], parallel: int) -> int:
-    size = sum(os.path.getsize(path) for path in {s.path for s in splits})
-    return max(parallel, -(-size // _BUCKET_BYTES))
-
-
-def ingest_chunks(store: Store, items: Sequence[Split], reader: Reader, jobs: Jobs, parts: int) -> Loaded:
+    parts = max(parallel, -(-size_of(splits) // _BUCKET_BYTES))
     staging = store.staging()
     buckets = store.manifest.buckets or parts
-    numbered = list(enumerate(items))
-    parsed = jobs.map("reading", partial(_parse, staging, reader, buckets), numbered)
+    parsed = jobs.map("reading", partial(_parse, staging, reader, buckets), list(enumerate(splits)))
     chunks = [p.number for p in parsed]
     known = [[str(store.path(f)) for f in store.manifest.term_files if f.bucket == b] for b in range(buckets)]
     new = jobs.map("encoding terms", partial(_merge, staging, chunks), list(enumerate(known)))
@@ -272,8 +262,9 @@ def _encode(
 ) -> Encoded:
     """Give a chunk its ids and spread its facts over shards."""
     with np.load(staging / f"chunk-{parsed.number}.npz") as found:
-        ids = _ids_of(staging, starts, parsed, found["order"])
-        skolems = _encoded_skolems(staging, parsed, ids)
+        order = found["order"]
+        ids = _ids_of(staging, starts, parsed, order)
+        skolems = _encoded_skolems(staging, parsed, ids, order)
         everything = np.concatenate([ids, np.array(skolems[0], np.int64)])[found["places"]]
         out: dict[str, NDArray[np.int64]] = {}
         for i, predicate in enumerate(parsed.predicates):
@@ -301,11 +292,11 @@ def _ids_of(staging: Path, starts: Sequence[int], parsed: ParsedChunk, order: ND
     return ids
 
 
-def _encoded_skolems(staging: Path, parsed: ParsedChunk, ids: StoreIds) -> Encoded:
+def _encoded_skolems(staging: Path, parsed: ParsedChunk, ids: StoreIds, order: NDArray[np.int64]) -> Encoded:
     if not parsed.skolems:
         return [], [], []
     texts = _chunk_texts(staging, parsed.number)
-    known = dict(zip(texts, ids[_order(staging, parsed.number)].tolist(), strict=True))
+    known = dict(zip(texts, ids[order].tolist(), strict=True))
     table = pq.read_table(staging / f"skolems-{parsed.number}.parquet").to_pydict()
     made: list[int] = []
     arguments = []
@@ -321,11 +312,6 @@ def _integer(text: str) -> int:
     identifier = inline_integer(text)
     assert identifier is not None, f"{text} is a term of the chunk"
     return identifier
-
-
-def _order(staging: Path, number: int) -> NDArray[np.int64]:
-    with np.load(staging / f"chunk-{number}.npz") as found:
-        return np.asarray(found["order"])
 
 
 def _chunk_texts(staging: Path, number: int) -> list[str]:

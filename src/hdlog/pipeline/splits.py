@@ -68,6 +68,11 @@ def find_splits(inputs: Sequence[str | Path], size: int = 64 << 20) -> list[Spli
     return [split for path in paths for split in _cut(path, size)]
 
 
+def size_of(splits: Sequence[Split]) -> int:
+    """Bytes of the files that splits are parts of."""
+    return sum(Path(path).stat().st_size for path in {s.path for s in splits})
+
+
 def _files(given: str) -> list[Path]:
     path = Path(given)
     if path.is_dir():

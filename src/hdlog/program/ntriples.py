@@ -46,6 +46,11 @@ def term_text(term: Constant) -> str:
             return SKOLEM + "".join(f".{_hex(part)}" for part in (name, *map(term_text, arguments)))
 
 
+def is_typed(text: str) -> bool:
+    """Whether a text is a literal with a datatype or language, which may be equal by value to one that is written otherwise."""
+    return text[0] == '"' and text[-1] != '"'
+
+
 def _hex(text: str) -> str:
     return text.encode().hex()
 

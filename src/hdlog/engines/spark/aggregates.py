@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, inline_integer
+from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Frame, Keeper, union
+from hdlog.engines.spark.values import VALUE_SCHEMA, with_values
 from hdlog.program.functions import NoValue, aggregate
 from hdlog.program.model import AggregateCall
 from hdlog.program.ntriples import parse_term, term_text
@@ -68,12 +69,9 @@ def _by_definition(
     ids = kept.select("value AS id").distinct("id")
     texts = dictionary.texts_of(ids).select("id AS value", "text")
     lists = kept.join(texts, ["value"]).totals(grouped, "array_sort(collect_list(text)) AS texts")
-    schema = ", ".join(
-        [*(f"{g} {'INT' if g == 'k' else 'BIGINT'}" for g in grouped), "known BIGINT, text STRING"]
-    )
+    schema = ", ".join([*(f"{g} {'INT' if g == 'k' else 'BIGINT'}" for g in grouped), VALUE_SCHEMA])
     work = _worker(call, grouped)
     made, _ = keeper.keep_data(keeper.data(lists).mapInArrow(work, schema), {})
-    dictionary.intern(made)
     return dictionary.with_ids(made)
 
 
@@ -83,18 +81,7 @@ def _worker(
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             found = [_text(call, texts) for texts in batch.column("texts").to_pylist()]
-            at = pa.array([i for i, text in enumerate(found) if text is not None], pa.int64())
-            texts = [text for text in found if text is not None]
-            known = [inline_integer(text) for text in texts]
-            rest = [text if number is None else None for text, number in zip(texts, known, strict=True)]
-            yield pa.record_batch(
-                [
-                    *(batch.column(g).take(at) for g in grouped),
-                    pa.array(known, pa.int64()),
-                    pa.array(rest, pa.string()),
-                ],
-                names=[*grouped, "known", "text"],
-            )
+            yield with_values(batch, grouped, found)
 
     return work
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, inline_integer, name_number
+from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, name_number
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import CARE, Frame, Keeper, union
 from hdlog.engines.spark.relation import Relation, column
+from hdlog.engines.spark.values import VALUE_SCHEMA, with_values
 from hdlog.program.functions import NoValue, evaluate, holds, number, text
 from hdlog.program.model import Call, Expression, expression_variables
 from hdlog.program.ntriples import parse_term, term_text
@@ -40,9 +41,7 @@ def select(dictionary: Dictionary, keeper: Keeper, relation: Relation, condition
     if not _variables(condition):
         return relation if holds(condition, {}) else Relation(relation.names, None, 0.0, 0)
     native = _truth(dictionary, condition)
-    if native is not None and native.exact == _ALWAYS:
-        return _narrowed(relation, relation.frame.where(native.value))
-    if native is not None and not keeper.careful:
+    if native is not None and (native.exact == _ALWAYS or not keeper.careful):
         return _narrowed(relation, relation.frame.where(_sure(native, "BOOLEAN")))
     frame, slow = _watched(keeper, relation, native)
     parts = [frame.where(f"({native.exact}) AND ({native.value})")] if native is not None else []
@@ -162,13 +161,12 @@ def _combinations(
         ids = combined.select(f"{name} AS id").distinct("id")
         texts = dictionary.texts_of(ids).select(f"id AS {name}", f"text AS t{i}")
         combined = combined.join(texts, [name])
-    schema = ", ".join([*(f"{n} BIGINT" for n in names), "known BIGINT", "text STRING"])
+    schema = ", ".join([*(f"{n} BIGINT" for n in names), VALUE_SCHEMA])
     work = _worker(expression, variables, names, decide)
     made, _ = keeper.keep_data(keeper.data(combined).mapInArrow(work, schema), {})
     if decide:
         return made
-    dictionary.intern(made)
-    return dictionary.with_ids(made) if dictionary.frame() is not None else made.select("*", "known AS value")
+    return dictionary.with_ids(made)
 
 
 def _worker(
@@ -179,22 +177,9 @@ def _worker(
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             columns = [batch.column(f"t{i}").to_pylist() for i in range(len(names))]
-            known: list[int | None] = []
-            texts: list[str | None] = []
-            kept: list[int] = []
-            for row, values in enumerate(zip(*columns, strict=True)):
-                binding = dict(zip(variables, map(parse_term, values), strict=True))
-                outcome = _outcome(expression, binding, decide)
-                if outcome is not None:
-                    kept.append(row)
-                    known.append(inline_integer(outcome) if outcome else None)
-                    texts.append(None if known[-1] is not None else outcome or None)
-            at = pa.array(kept, pa.int64())
-            given = [batch.column(n).take(at) for n in names]
-            yield pa.record_batch(
-                [*given, pa.array(known, pa.int64()), pa.array(texts, pa.string())],
-                names=[*names, "known", "text"],
-            )
+            rows = (map(parse_term, texts) for texts in zip(*columns, strict=True))
+            bindings = (dict(zip(variables, row, strict=True)) for row in rows)
+            yield with_values(batch, names, [_outcome(expression, b, decide) for b in bindings])
 
     return work
 

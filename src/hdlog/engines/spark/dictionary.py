@@ -18,7 +18,7 @@ from hdlog.engines.identifiers import (
     skolem_ids,
 )
 from hdlog.engines.spark.frames import Frame, Keeper, SparkFailed, union
-from hdlog.program.ntriples import SKOLEM, parse_term, term_text
+from hdlog.program.ntriples import SKOLEM, is_typed, parse_term, term_text
 from hdlog.program.terms import Constant, Skolem
 
 _MANY = 10_000
@@ -74,14 +74,14 @@ class Dictionary:
             else:
                 self._ids[text] = number
         if unknown and self._parts:
-            self._ids |= self._look_up("text", pa.table({"text": pa.array(unknown, pa.string())}))
+            self._ids |= self._look_up(unknown)
         for text in unknown:
             if text not in self._ids:
                 self._ids[text] = self.next
                 self._texts[self.next] = text
                 self._unsent.append((self.next, text))
                 self.next += 1
-                self.typed = self.typed or (text[0] == '"' and text[-1] != '"')
+                self.typed = self.typed or is_typed(text)
 
     def _encode_skolem(self, text: str) -> int:
         term = parse_term(text)
@@ -141,9 +141,11 @@ class Dictionary:
             self._parts[1:] = [merged]
 
     def with_ids(self, frame: Frame) -> Frame:
-        """A frame with a column `id` for its texts, which all have one; `known` is that of an integer."""
+        """A frame of values that workers found, with their ids as `value`; new texts get some."""
+        self.intern(frame)
         known = self.frame()
-        assert known is not None, "texts have ids before they are asked for"
+        if known is None:
+            return frame.select("*", "known AS value")
         joined = frame.join(known, ["text"], "left")
         return joined.select("*", "coalesce(known, id) AS value")
 
@@ -212,11 +214,11 @@ class Dictionary:
     def integer_values(self, ids: StoreIds) -> NDArray[np.int64] | None:
         return ids - np.int64(INTEGERS) if (ids < 0).all() else None
 
-    def _look_up(self, key: str, wanted: pa.Table) -> dict[str, int]:
+    def _look_up(self, texts: list[str]) -> dict[str, int]:
         known = self.frame()
         assert known is not None, "there are parts"
-        small = self._frame(wanted, f"{key} STRING").hinted("BROADCAST")
-        found = self._keeper.collect(known.join(small, [key], "left_semi"))
+        wanted = self._frame(pa.table({"text": pa.array(texts, pa.string())}), "text STRING")
+        found = self._keeper.collect(known.join(wanted.hinted("BROADCAST"), ["text"], "left_semi"))
         self._texts |= dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
         return dict(zip(found["text"].to_pylist(), found["id"].to_pylist(), strict=True))
 

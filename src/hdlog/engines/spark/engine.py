@@ -107,22 +107,22 @@ class SparkEngine:
         rest = [(f, sign) for f, sign in sets if f.frame is not None and (f, sign) not in undone]
         return parts + [(f.frame, sign, self._about(f)) for f, sign in rest if f.frame is not None]
 
-    def _right(self, version: Version, terms: Sequence[Term]) -> tuple[Frame | None, int]:
-        """All rows of an atom with their multiplicity as `w`, and how many there are at most."""
+    def _right(self, version: Version, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
+        """All rows of an atom with their multiplicity as `w`, how many there are at most, and of one fact."""
         names = names_of(terms)
         parts = self._parts(version)
         if not parts:
-            return None, 0
+            return None, 0, 0
         frames = [
             self._atom(frame, terms).select(*map(column, names), f"{'-' if sign < 0 else ''}m AS w")
             for frame, sign, _ in parts
         ]
-        return union(frames), sum(rows for _, _, rows in parts)
+        return union(frames), sum(rows for _, _, rows in parts), len(parts)
 
     def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
         found = names_of(terms)
         names = (*left.names, *(n for n in found if n not in left.names))
-        right, rows = self._right(version, terms)
+        right, rows, times = self._right(version, terms)
         if left.frame is None or right is None:
             return Relation(names, None, 0.0, 0)
         on = [column(n) for n in found if n in left.names]
@@ -131,7 +131,7 @@ class SparkEngine:
         a, b = self._placed(left, right, rows)
         frame = a.join(b, on).select(*map(column, names), "m * w AS m")
         limit = left.bound if left.bound is not None and len(found) == len(on) else None
-        return Relation(names, frame, estimate, limit and limit * max(1, len(self._parts(version))))
+        return Relation(names, frame, estimate, limit and limit * times)
 
     def _placed(self, left: Relation, right: Frame, rows: int) -> tuple[Frame, Frame]:
         """Both sides of a join, with a hint on the one that is to be looked up in."""
@@ -149,11 +149,11 @@ class SparkEngine:
         return left.frame, right.hinted("SHUFFLE_HASH")
 
     def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
-        right, rows = self._right(version, terms)
+        right, rows, times = self._right(version, terms)
         if left.frame is None or right is None:
             return left
         names = [column(n) for n in names_of(terms)]
-        if len(self._parts(version)) > 1 or version.table.content.runs:
+        if times > 1 or version.table.content.runs:
             right = right.select(*names, "w", "0 AS k").totals([*names, "k"], "sum(w) AS w").where("w <> 0")
         one = left.frame.select("*", "0 AS k")
         there = right.select(*names, "0 AS k").hinted("BROADCAST" if rows <= _SMALL else "SHUFFLE_HASH")
@@ -205,8 +205,10 @@ class SparkEngine:
 
     def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation:
         kept = tuple(n for n in relation.names if n in names)
-        if relation.frame is None or len(kept) == len(relation.names):
-            return Relation(kept, relation.frame, relation.estimate, relation.bound)
+        if len(kept) == len(relation.names):
+            return relation
+        if relation.frame is None:
+            return Relation(kept, None, 0.0, 0)
         frame = relation.frame.select(*map(column, kept), "m")
         return Relation(kept, frame, relation.estimate, relation.bound)
 
@@ -229,7 +231,7 @@ class SparkEngine:
         if isinstance(relation, Relation):
             return int(min(relation.estimate, 2.0**62))
         if relation.rows is None:
-            relation.become(self.keep(relation))
+            self.keep(relation)
         assert relation.rows is not None, "kept facts are counted"
         return relation.rows
 
@@ -571,8 +573,6 @@ class SparkEngine:
 
     def show(self, facts: Facts) -> DataFrame:
         """A DataFrame of plain values: numbers where a column has nothing else, texts otherwise."""
-        if facts.frame is not None:
-            self.keeper.pin(facts.frame.uses)
         return show.plain_values(self.dictionary, self.keeper, facts)
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:

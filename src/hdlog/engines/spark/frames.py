@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -107,6 +108,8 @@ def union(frames: Sequence[Frame]) -> Frame:
 
 
 _numbers = itertools.count()
+_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, Any]]] = weakref.WeakKeyDictionary()
+"""What nobody uses any more in each session: the next job gives it back, whoever made it."""
 
 
 class Keeper:
@@ -116,7 +119,7 @@ class Keeper:
         self.spark = spark
         self.jobs = 0
         self.level = _level(spark)
-        self._released: deque[tuple[str, Any]] = deque()
+        self._released = _released.setdefault(spark, deque())
         self._prepared: tuple[bool, int] = (True, 0)
         self.partitions = 1
         self.careful = False

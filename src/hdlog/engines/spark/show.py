@@ -40,7 +40,6 @@ def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFr
     frame, told = keeper.keep(
         facts.sums().select(*names), {f"texts{i}": f"count_if(c{i} >= 0)" for i in range(len(names))}
     )
-    keeper.pin(frame.uses)
     shown = []
     for i, name in enumerate(names):
         if told[f"texts{i}"]:

@@ -1,0 +1,48 @@
+"""What both gates of a store do when they save: write what has changed, and terms where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hdlog.engines.identifiers import StoreIds
+from hdlog.pipeline.buckets import buckets_of
+from hdlog.pipeline.ingest import write_terms
+from hdlog.pipeline.store import Facts, File, Store
+from hdlog.program.model import Predicate
+
+
+class Written:
+    """Which tables are in a store as they are."""
+
+    def __init__(self) -> None:
+        self._versions: dict[Predicate, int] = {}
+
+    def note(self, tables: Mapping[Predicate, Any]) -> None:
+        self._versions = {p: t.version for p, t in tables.items()}
+
+    def facts(
+        self, store: Store, tables: Mapping[Predicate, Any], write: Callable[[Predicate, int, Any], Facts]
+    ) -> tuple[Facts, ...]:
+        """What the store has of each table: files that are there, or new ones for those that have changed."""
+        numbers = store.numbered(p for p, t in tables.items() if len(t))
+        found = []
+        for predicate, table in tables.items():
+            old = store.manifest.of(predicate)
+            if old is not None and self._versions.get(predicate) == table.version:
+                found.append(old)
+            elif len(table):
+                found.append(write(predicate, numbers[predicate], table))
+        self.note(tables)
+        return tuple(found)
+
+
+def write_new_terms(store: Store, ids: StoreIds, texts: pa.Array, buckets: int) -> list[File]:
+    bucket = buckets_of(texts, buckets)
+    return [
+        write_terms(store, ids[bucket == b], texts.filter(pa.array(bucket == b)), int(b))
+        for b in np.unique(bucket)
+    ]
