@@ -38,7 +38,7 @@ class SparkFailed(HdlogError):
 class View:
     """A name for a DataFrame in queries; name and memory are given back once no relation and no table uses it."""
 
-    def __init__(self, name: str, rows: int, rdd: Any, released: deque[tuple[str, Any]]) -> None:
+    def __init__(self, name: str, rows: int, rdd: int | None, released: deque[tuple[str, int | None]]) -> None:
         self.name = name
         self.rows = rows
         self._rdd = rdd
@@ -47,7 +47,8 @@ class View:
         """whether somebody else has the frame; Spark's own cleaner looks after its memory then"""
 
     def __del__(self) -> None:
-        # No call into Java here: Python may collect in the middle of another one.
+        # No call into Java here, and no object of Java: Python may collect in the middle of another call, and py4j
+        # may have forgotten the object before.
         self._released.append((self.name, None if self.pinned else self._rdd))
 
 
@@ -108,7 +109,7 @@ def union(frames: Sequence[Frame]) -> Frame:
 
 
 _numbers = itertools.count()
-_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, Any]]] = weakref.WeakKeyDictionary()
+_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, int | None]]] = weakref.WeakKeyDictionary()
 """What nobody uses any more in each session: the next job gives it back, whoever made it."""
 
 
@@ -126,7 +127,7 @@ class Keeper:
         """whether nothing is taken for granted: neither that values are integers of 61 bits, so that each built-in looks
         first, nor that what seems small is"""
 
-    def frame(self, data: DataFrame, rows: int = 0, rdd: Any = None) -> Frame:
+    def frame(self, data: DataFrame, rows: int = 0, rdd: int | None = None) -> Frame:
         """A DataFrame as something to ask questions about."""
         view = View(f"hdlog_{next(_numbers)}", rows, rdd, self._released)
         data.createOrReplaceTempView(view.name)
@@ -149,7 +150,7 @@ class Keeper:
         watched = data.observe(observation, *(F.expr(e).alias(n) for n, e in counted.items()))
         kept = self.run(lambda: watched.localCheckpoint(eager=True, storageLevel=self.level))
         found = {name: int(value or 0) for name, value in observation.get.items()}
-        return self.frame(kept, found["rows"], kept._jdf.queryExecution().logical().rdd()), found
+        return self.frame(kept, found["rows"], kept._jdf.queryExecution().logical().rdd().id()), found
 
     def _prepare(self, frame: Frame) -> None:
         """Small rounds: no Java code made of the plan, which takes longer than running it, and one task, not several."""
@@ -183,7 +184,7 @@ class Keeper:
             name, rdd = self._released.popleft()
             self.spark.catalog.dropTempView(name)
             if rdd is not None:
-                rdd.unpersist(False)
+                self.spark.sparkContext._jsc.sc().unpersistRDD(rdd, False)
 
     def pin(self, views: Iterable[View]) -> None:
         for view in views:
