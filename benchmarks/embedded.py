@@ -15,9 +15,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.generators import lubm, univ_bench
-from benchmarks.peers import DuckLoop
 from hdlog.api import Reasoner
+from hdlog.evaluation import lubm, univ_bench
+from hdlog.evaluation.duck import DuckLoop
 from hdlog.program.model import Predicate
 
 Ids = NDArray[np.uint32]
@@ -38,15 +38,6 @@ def load_columns(reasoner: Reasoner, tables: dict[Predicate, list[Ids]]) -> dict
         p: reasoner.engine.facts_from_columns([encode(c.astype(np.int64)) for c in columns], len(columns[0]))
         for p, columns in tables.items()
     }
-
-
-def lubm_tables(universities: int) -> dict[Predicate, list[Ids]]:
-    found = lubm.generate(universities)
-    tables = {Predicate(lubm.NS + n, 1): [np.concatenate(parts)] for n, parts in found.unary.items()}
-    for name, pairs in found.binary.items():
-        columns = [np.concatenate([p[i] for p in pairs]) for i in (0, 1)]
-        tables[Predicate(lubm.NS + name, 2)] = columns
-    return tables
 
 
 def sort_unique(keys: NDArray[np.uint64]) -> None:
@@ -70,7 +61,7 @@ def lubm_benchmark(repeat: int) -> None:
 
 
 def materialised(universities: int, repeat: int) -> tuple[Reasoner, dict[Predicate, Any]]:
-    tables = lubm_tables(universities)
+    tables = lubm.generate(universities).tables
     times = []
     for _ in range(repeat):
         reasoner = Reasoner(univ_bench.rules())
@@ -104,7 +95,7 @@ def update_times(reasoner: Reasoner, facts: dict[Predicate, Any]) -> tuple[float
 
 def lubm_against_duckdb(repeat: int) -> None:
     """50 universities; both from arrays of numbers, loading included."""
-    tables = lubm_tables(50)
+    tables = lubm.generate(50).tables
     program = univ_bench.rules()
     named = {p: t for p, t in tables.items() if p in program.predicates}
     ours = []

@@ -19,20 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import peers
-from benchmarks.embedded import load_columns, lubm_tables
-from benchmarks.generators import collaborators, expressions, graph, univ_bench
+from benchmarks.embedded import load_columns
+from benchmarks.generators import graph
 from hdlog.api import Reasoner
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.evaluation import collaborators, exp, lubm
+from hdlog.evaluation.dataset import Dataset
+from hdlog.evaluation.duck import expressions
+from hdlog.evaluation.loading import load
 from hdlog.plan.tuning import Method, Tuning
-from hdlog.program.model import Predicate, Program
+from hdlog.program.model import Predicate
 
 Ids = NDArray[np.uint32]
 Tables = Mapping[Predicate, list[Ids]]
 METHODS: tuple[Method, ...] = ("standard", "hd", "combined")
 
 
-def materialised(
-    rules: str | Program, tables: Tables, tuning: Tuning
-) -> tuple[float, Reasoner, dict[Predicate, Any]]:
+def materialised(rules: str, tables: Tables, tuning: Tuning) -> tuple[float, Reasoner, dict[Predicate, Any]]:
     """Seconds for loading columns of numbers and materialising, the reasoner, and the given facts."""
     reasoner = Reasoner(rules, tuning=tuning)
     start = time.perf_counter()
@@ -45,7 +48,7 @@ def best(run: Callable[[], float], repeat: int) -> float:
     return min(run() for _ in range(repeat))
 
 
-def seconds(rules: str | Program, tables: Tables, tuning: Tuning) -> float:
+def seconds(rules: str, tables: Tables, tuning: Tuning) -> float:
     return materialised(rules, tables, tuning)[0]
 
 
@@ -55,17 +58,17 @@ def seconds(rules: str | Program, tables: Tables, tuning: Tuning) -> float:
 def running_example(repeat: int) -> None:
     combined: dict[int, float] = {}
     for k in (100, 200, 400, 800):
-        tables = collaborators.generate(k=k)
-        combined[k] = best(partial(seconds, collaborators.RULES, tables, Tuning()), repeat)
+        made = collaborators.generate(k=k)
+        combined[k] = best(partial(seconds, made.rules, made.tables, Tuning()), repeat)
         print(
             f"running example, n=1000, k={k}: combined {combined[k]:.2f} s, "
             f"{1e6 * combined[k] / k:.0f} µs for each of k",
             flush=True,
         )
-    tables = collaborators.generate()
-    duck = best(lambda: peers.duck_collaborators(tables)[1], repeat)
+    made = collaborators.generate()
+    duck = best(lambda: peers.duck_collaborators(made)[1], repeat)
     print(f"  k=400: DuckDB {duck:.2f} s, {duck / combined[400]:.1f} times as long", flush=True)
-    plain = seconds(collaborators.RULES, tables, Tuning("standard").without("reordering"))
+    plain = seconds(made.rules, made.tables, Tuning("standard").without("reordering"))
     print(f"  k=400: standard from left to right {plain:.1f} s, {plain / combined[400]:.0f} times as long")
 
 
@@ -91,22 +94,20 @@ def cyclic_rules(repeat: int) -> None:
 # Expressions.
 
 
-def load_expressions(reasoner: Reasoner, made: expressions.Expressions) -> dict[Predicate, Any]:
-    ids = reasoner.engine.dictionary.encode(made.names())
-    return {
-        p: reasoner.engine.facts_from_columns([ids[c] for c in columns], len(columns[0]))
-        for p, columns in made.tables.items()
-    }
+def loaded(made: Dataset, method: Method = "combined") -> tuple[Reasoner, dict[Predicate, Any]]:
+    """A reasoner with the rules of a dataset, and its facts, not yet given to it."""
+    engine = ColumnarEngine()
+    facts = load(engine, made)
+    return Reasoner(made.rules, engine=engine, method=method), facts
 
 
 def expression_trees(repeat: int) -> None:
-    made = expressions.generate()
+    made = exp.generate()
     times: list[float] = []
     deleting: list[float] = []
     adding: list[float] = []
     for _ in range(repeat):
-        reasoner = Reasoner(expressions.RULES)
-        facts = load_expressions(reasoner, made)
+        reasoner, facts = loaded(made)
         start = time.perf_counter()
         reasoner.materialise_encoded(facts)
         times.append(time.perf_counter() - start)
@@ -116,8 +117,8 @@ def expression_trees(repeat: int) -> None:
                 start = time.perf_counter()
                 reasoner.update_encoded(*change)
                 store.append(time.perf_counter() - start)
-        assert len(reasoner) == expressions.given() + expressions.derived()
-    counts, duck = peers.duck_expressions(made)
+        assert len(reasoner) == exp.given() + exp.derived()
+    counts, duck = expressions(made.tables)
     assert sum(counts.values()) == len(reasoner)
     print(
         f"Exp, {len(reasoner):,} facts: combined {min(times):.1f} s; DuckDB's loop {duck:.1f} s, "
@@ -160,8 +161,8 @@ def print_peak(task: str, method: Method) -> None:
     if task == "cyclic":
         materialised(graph.rules(), graph.generate(), Tuning(method))
     else:
-        reasoner = Reasoner(expressions.RULES, method=method)
-        reasoner.materialise_encoded(load_expressions(reasoner, expressions.generate(instances=60)))
+        reasoner, facts = loaded(exp.generate(instances=60), method)
+        reasoner.materialise_encoded(facts)
     # Not ru_maxrss: a process begins with that of the one that started it.
     status = Path("/proc/self/status").read_text()
     print(int(status.split("VmHWM:")[1].split()[0]) / 2**20)
@@ -170,12 +171,13 @@ def print_peak(task: str, method: Method) -> None:
 # Methods and improvements, at sizes that the slow ones can stand.
 
 
-def small_tasks() -> dict[str, tuple[str | Program, Tables]]:
+def small_tasks() -> dict[str, tuple[str, Tables]]:
     mild = graph.generate(edges=200_000, labels=20, vertices=20_000)
-    tasks: dict[str, tuple[str | Program, Tables]] = {
-        "running example, n=300, k=60": (collaborators.RULES, collaborators.generate(300, 60)),
-        "LUBM L, 8 universities": (univ_bench.rules(), lubm_tables(8)),
+    made = {
+        "running example, n=300, k=60": collaborators.generate(300, 60),
+        "LUBM L, 8 universities": lubm.generate(8),
     }
+    tasks: dict[str, tuple[str, Tables]] = {name: (data.rules, data.tables) for name, data in made.items()}
     tasks |= {f"{s.name}, 200 k edges": (str(s), mild) for s in graph.SHAPES}
     return tasks
 

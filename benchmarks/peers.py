@@ -8,143 +8,29 @@ from __future__ import annotations
 
 import argparse
 import resource
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.generators import collaborators, expressions, graph
-from hdlog.program.dependencies import DependencyGraph
-from hdlog.program.model import Atom, Predicate, Program, Rule
-from hdlog.program.terms import Variable
+from benchmarks.generators import graph
+from hdlog.evaluation import collaborators, exp
+from hdlog.evaluation.dataset import Dataset
+from hdlog.evaluation.duck import DuckLoop, connected, count, expressions, load
+from hdlog.program.model import Predicate
 from hdlog.text import parse
 
 Ids = NDArray[np.uint32]
 Counts = dict[str, int]
 
 
-@contextmanager
-def connected(threads: int = 2, memory: str = "14GB") -> Iterator[duckdb.DuckDBPyConnection]:
-    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-        connection.execute(
-            f"set threads={threads}; set memory_limit='{memory}'; set temp_directory='{folder}'"
-        )
-        yield connection
-
-
-def load(connection: duckdb.DuckDBPyConnection, name: str, columns: list[NDArray[Any]]) -> None:
-    """A new table of numbers with columns c0, c1, ..."""
-    connection.register("arrow", pa.table({f"c{i}": signed(c) for i, c in enumerate(columns)}))
-    connection.execute(f'create table "{name}" as select * from arrow')
-    connection.unregister("arrow")
-
-
-def signed(column: NDArray[Any]) -> NDArray[Any]:
-    return column.view(np.int32) if column.dtype == np.uint32 else column
-
-
-def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    (found,) = connection.execute(f"select count(*) from {query}").fetchone() or (0,)
-    return int(found)
-
-
-class DuckLoop:
-    """Component by component; in a recursive one each rule once for each atom of the component, on its delta."""
-
-    def __init__(self, program: Program, connection: duckdb.DuckDBPyConnection | None = None) -> None:
-        self.connection = connection or duckdb.connect()
-        self.graph = DependencyGraph(program)
-        self.program = program
-        self.names = {p: f"t{i}" for i, p in enumerate(self.graph.predicates)}
-        for predicate, name in self.names.items():
-            columns = ", ".join(f"c{i} integer" for i in range(predicate.arity))
-            self.connection.execute(f"create table {name}({columns})")
-
-    def run(self, tables: Mapping[Predicate, list[Ids]]) -> tuple[float, int]:
-        """Seconds, loading included, and facts of the program's predicates."""
-        start = time.perf_counter()
-        for predicate, columns in tables.items():
-            if predicate in self.names:
-                arrow = pa.table({f"c{i}": signed(c) for i, c in enumerate(columns)})
-                self.connection.register("arrow", arrow)
-                self.connection.execute(f"insert into {self.names[predicate]} select distinct * from arrow")
-        for component in self.graph.components:
-            rules = [self.program.rules[n] for n in component.rules]
-            if rules:
-                self.component(component.predicates, rules, component.recursive)
-        found = sum(self.counts().values())
-        return time.perf_counter() - start, found
-
-    def counts(self) -> Counts:
-        return {predicate.name: count(self.connection, name) for predicate, name in self.names.items()}
-
-    def component(self, predicates: tuple[Predicate, ...], rules: list[Rule], recursive: bool) -> None:
-        for p in predicates:
-            self.connection.execute(
-                f"create or replace table d_{self.names[p]} as select * from {self.names[p]}"
-            )
-        first = True
-        while True:
-            new = 0
-            for p in predicates:
-                parts = [s for r in rules for s in self.selects(r, p, predicates, first)]
-                name = self.names[p]
-                if not parts:
-                    self.connection.execute(
-                        f"create or replace table n_{name} as select * from {name} limit 0"
-                    )
-                    continue
-                found = " union ".join(parts)
-                self.connection.execute(
-                    f"create or replace table n_{name} as {found} except select * from {name}"
-                )
-            for p in predicates:
-                name = self.names[p]
-                self.connection.execute(f"insert into {name} select * from n_{name}")
-                self.connection.execute(f"create or replace table d_{name} as select * from n_{name}")
-                new += count(self.connection, f"n_{name}")
-            if not new or not recursive:
-                return
-            first = False
-
-    def selects(self, rule: Rule, head: Predicate, inside: tuple[Predicate, ...], first: bool) -> list[str]:
-        (target,) = rule.heads
-        if target.predicate != head:
-            return []
-        atoms = rule.atoms()
-        if first:
-            return [self.select(target, atoms, -1)]
-        return [self.select(target, atoms, i) for i, a in enumerate(atoms) if a.predicate in inside]
-
-    def select(self, head: Atom, atoms: tuple[Atom, ...], delta: int) -> str:
-        places: dict[str, str] = {}
-        tables, conditions = [], []
-        for i, atom in enumerate(atoms):
-            tables.append(f"{'d_' if i == delta else ''}{self.names[atom.predicate]} a{i}")
-            for column, term in enumerate(atom.terms):
-                assert isinstance(term, Variable)
-                place = f"a{i}.c{column}"
-                if term.name in places:
-                    conditions.append(f"{places[term.name]} = {place}")
-                places.setdefault(term.name, place)
-        wanted = ", ".join(
-            f"{places[t.name]} as c{i}" for i, t in enumerate(head.terms) if isinstance(t, Variable)
-        )
-        where = f" where {' and '.join(conditions)}" if conditions else ""
-        return f"select distinct {wanted} from {', '.join(tables)}{where}"
-
-
-def duck_collaborators(tables: Mapping[Predicate, list[Ids]]) -> tuple[Counts, float]:
+def duck_collaborators(made: Dataset) -> tuple[Counts, float]:
     """The running example, by the loop."""
     with connected() as connection:
-        loop = DuckLoop(parse(collaborators.RULES), connection)
-        seconds, _ = loop.run(tables)
+        loop = DuckLoop(parse(made.rules), connection)
+        seconds, _ = loop.run(made.tables)
         return loop.counts(), seconds
 
 
@@ -195,52 +81,10 @@ def matches(shape: graph.Shape) -> tuple[dict[int, str], str]:
     return places, f"from {source} where {' and '.join(conditions)}"
 
 
-def duck_expressions(made: expressions.Expressions) -> tuple[Counts, float]:
-    """Exp by a loop of its own; the evaluation of a node in an instance is the number node * K + instance.
-
-    The three facts of an evaluation come in the same round, so the new ones among evaluations are delta enough.
-    """
-    start = time.perf_counter()
-    with connected() as connection:
-        for predicate, columns in made.tables.items():
-            load(connection, predicate.name, made.numbers() if predicate == expressions.VALUE else columns)
-        connection.execute(
-            "alter table evaluation alter c1 type bigint; alter table instance alter c0 type bigint"
-        )
-        connection.execute("create table delta as select * from evaluation")
-        while count(connection, "delta"):
-            sides = (("delta", "evaluation"), ("evaluation", "delta"))
-            found = " union ".join(
-                evaluate(kind, *side, made.terms) for kind in expressions.OPERATORS for side in sides
-            )
-            connection.execute(
-                f"create or replace table new as select * from ({found}) f where not exists "
-                "(select 1 from evaluation e where e.c0 = f.node and e.c1 = f.here)"
-            )
-            connection.execute("insert into evaluation select node, here from new")
-            connection.execute("insert into instance select here, i from new")
-            connection.execute("insert into value select here, v from new")
-            connection.execute("create or replace table delta as select node as c0, here as c1 from new")
-        counts = {p.name: count(connection, f'"{p.name}"') for p in made.tables}
-    return counts, time.perf_counter() - start
-
-
-def evaluate(kind: str, first: str, second: str, factor: int) -> str:
-    """One rule as a query, with the tables that stand for the evaluations of its operands."""
-    return (
-        f"select k.c0 as node, k.c0::bigint * {factor} + i.c1 as here, i.c1 as i, "
-        f"x.c1 {expressions.OPERATORS[kind]} y.c1 as v "
-        f'from kind k, "left" l, "right" r, {first} p, instance i, value x, {second} q, instance j, value y '
-        f"where k.c1 = {expressions.KINDS.index(kind)} and l.c0 = k.c0 and r.c0 = k.c0 "
-        "and p.c0 = l.c1 and i.c0 = p.c1 and x.c0 = p.c1 "
-        "and q.c0 = r.c1 and j.c0 = q.c1 and y.c0 = q.c1 and i.c1 = j.c1"
-    )
-
-
 BENCHMARKS: dict[str, Callable[[], tuple[Counts, float]]] = {
     "collaborators": lambda: duck_collaborators(collaborators.generate()),
     "cyclic": lambda: duck_cyclic(graph.generate()),
-    "expressions": lambda: duck_expressions(expressions.generate()),
+    "expressions": lambda: expressions(exp.generate().tables),
 }
 
 

@@ -17,7 +17,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pyoxigraph as ox
 
-from benchmarks.generators import lubm, lubm_files
+from hdlog.evaluation import lubm
+from hdlog.evaluation.writing import write_triples
 from hdlog.pipeline.reading import Split, find_splits, read_split
 
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*>'
@@ -29,14 +30,14 @@ _TRIPLE = (
 
 def write_files(folder: Path, megabytes: int) -> None:
     """The same triples in every format that has triples, and tables of their subjects and of numbers."""
-    lubm_files.write(lubm.generate(max(1, megabytes // 20)), folder / "all")
+    write_triples(lubm.generate(max(1, megabytes // 16)), folder / "all")
     with (folder / "all").open("rb") as file:
         lines = file.read(megabytes << 20)
     (folder / "all").unlink()
     lines = lines[: lines.rindex(b"\n") + 1]
     (folder / "plain.nt").write_bytes(lines)
     (folder / "quads.nq").write_bytes(lines.replace(b" .\n", b" <http://example.org/graph> .\n"))
-    (folder / "escapes.nt").write_bytes(lines.replace(b" of ", b" \\u00e0 "))
+    (folder / "escapes.nt").write_bytes(lines.replace(b'#name> "', b'#name> "\\u00e0 '))
     # No loop is compiled for escapes in IRIs: this is what pyoxigraph reads in their stead.
     (folder / "escapes_in_iris.nt").write_bytes(lines.replace(b"edu", b"\\u0065du"))
     for name, kind in (("packed.nt.gz", "gzip"), ("packed.nt.zst", "zstd")):

@@ -16,6 +16,7 @@ from rich.console import Console
 
 import hdlog
 from hdlog.errors import HdlogError, ProgramError, UsageError
+from hdlog.evaluation import commands
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import EvaluationMethod
 from hdlog.report.check import as_table, describe
@@ -63,6 +64,10 @@ NewStore = Annotated[Path, typer.Option(help="The folder to make a store in.")]
 ExportFormat = Literal["nt", "csv", "facts", "parquet"]
 WARNINGS_SHOWN = 3
 INTERRUPTED = 130
+
+
+app.add_typer(commands.generate, name="generate")
+app.command()(commands.bench)
 
 
 @app.callback(invoke_without_command=True)

@@ -21,6 +21,7 @@ LAYERS = (
     "running",
     "storing",
     "streaming",
+    "evaluation",
     "cli",
 )
 CONFINED = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hdlog.api import Reasoner
@@ -30,6 +32,9 @@ class Uniform:
         return min(self.size, self.values)
 
     def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
+        return None
+
+    def core(self, atoms: Sequence[Atom]) -> None:
         return None
 
 

@@ -6,7 +6,7 @@ import csv
 import gzip
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyoxigraph as ox
 import pytest
-from benchmarks.generators import lubm, lubm_files
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -669,19 +668,3 @@ def test_scan_finds_only_terms_that_pyoxigraph_finds(data: bytes) -> None:
         (triple,) = ox.parse(b" ".join([*terms, b"."]), format=ox.RdfFormat.N_TRIPLES)
         own = [canonical(t.decode()) for t in terms]
         assert own == [value_text(triple.subject), value_text(triple.predicate), value_text(triple.object)]
-
-
-# The generator of the benchmark.
-
-
-def test_lubm_files_have_the_facts_of_the_generator(tmp_path: Path) -> None:
-    columns = lubm.generate(1)
-    path = tmp_path / "lubm.nt"
-    assert lubm_files.write(columns, path) == columns.facts()
-    chunk = checked(read_split(Split(str(path), "nt")))
-    sizes: Mapping[Predicate, int] = {
-        **{Predicate(lubm.NS + n, 1): sum(map(len, p)) for n, p in columns.unary.items()},
-        **{Predicate(lubm.NS + n, 2): sum(len(s) for s, _ in p) for n, p in columns.binary.items()},
-    }
-    assert {p: len(c[0]) for p, c in chunk.facts.items()} == sizes
-    assert len(chunk.texts) == columns.individuals + len(columns.unary)

@@ -150,6 +150,12 @@ class Engine(Encoder, Protocol):
     def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
         """How many pairs of facts agree in column i of the one and j of the other; about."""
 
+    def core(
+        self, atoms: Sequence[tuple[Version, Sequence[Term]]]
+    ) -> list[tuple[float, dict[str, float]]] | None:
+        """For each atom of a join, about how many of its facts have only values that all atoms of their variables have,
+        and how many values of each variable these have; None if that is not cheap to tell."""
+
     def facts(self, table: Table) -> FactSet: ...
 
     def adjust(self, table: Table, facts: FactSet, support: Support) -> None:

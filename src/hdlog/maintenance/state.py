@@ -203,8 +203,12 @@ class State:
     def old(self, predicate: Predicate, positive: bool = True) -> Version:
         if predicate in self.views:
             return self.views[predicate].before()
-        net = self.change(predicate)
-        return Version(self.table(predicate), (net.removed,), (net.added,))
+        net, table, engine = self.change(predicate), self.table(predicate), self.engine
+        if engine.size(table) + engine.count(net.removed) == engine.count(net.added):
+            return Version(
+                engine.table(predicate.arity)
+            )  # nothing held; a sum that cancels out is dear to join
+        return Version(table, (net.removed,), (net.added,))
 
     def new(self, predicate: Predicate, positive: bool = True) -> Version:
         if predicate in self.views:

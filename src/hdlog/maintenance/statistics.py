@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hdlog.engines.protocol import Engine, FactSet, Version
 from hdlog.maintenance.state import State
@@ -48,6 +48,9 @@ class TableStatistics:
             (x, i), (y, j) = versions
             self._meetings[key] = self.engine.meeting(x, i, y, j)
         return self._meetings[key]
+
+    def core(self, atoms: Sequence[Atom]) -> list[tuple[float, dict[str, float]]] | None:
+        return self.engine.core([(self._version(a.predicate), a.terms) for a in atoms])
 
     def _version(self, predicate: Predicate) -> Version:
         table = self.state.table(predicate)

@@ -15,6 +15,7 @@ from hdlog.engines.columnar.table import Table
 from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, StoreIds, inline_integer, skolem_ids
 from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_skolems
 from hdlog.pipeline.store import Facts, File, Store
+from hdlog.pipeline.terms import StoredTerms
 from hdlog.pipeline.written import Written, write_new_terms
 from hdlog.program.model import Predicate
 from hdlog.program.ntriples import is_typed
@@ -29,9 +30,12 @@ class EmbeddedGate:
         self.store = store
         self.engine = engine
         self.dictionary = engine.dictionary
-        self._of_texts = np.empty(0, np.uint32)  # engine's id by store id, for terms with a text
+        self._base = 0  # below it, ids of the engine are those of the store
+        self._of_texts = np.empty(
+            0, np.uint32
+        )  # engine's id by store id from the base on, for terms with a text
         self._skolems: tuple[StoreIds, Ids] = (np.empty(0, np.int64), np.empty(0, np.uint32))
-        self._store_ids = np.empty(0, np.int64)  # store id by engine's id
+        self._store_ids = np.empty(0, np.int64)  # store id by engine's id from the base on
         self._new_texts: list[str] = []
         self._new_skolems: tuple[list[int], list[str], list[list[int]]] = ([], [], [])
         self._terms = 0
@@ -41,6 +45,12 @@ class EmbeddedGate:
 
     def read_terms(self, files: Sequence[File], skolem_files: Sequence[File]) -> None:
         """Make terms known to the engine; ids go on from those that are."""
+        if files and not len(self.dictionary):
+            source = StoredTerms(self.store, files)
+            if not source.large_integers():
+                self.dictionary.lean_on(source)
+                self._base = self._terms = len(source)
+                files = ()
         if files:
             tables = [pq.read_table(self.store.path(f), columns=["id", "text"]) for f in files]
             whole = pa.concat_tables(tables)
@@ -48,17 +58,18 @@ class EmbeddedGate:
             order = np.argsort(ids)
             texts = whole["text"].take(pa.array(order)).to_pylist()
             assert int(ids[order[0]]) == self._terms, "ids go on without a gap"
-            self._of_texts = np.concatenate([self._of_texts, self.dictionary.encode(texts)])
-            self._note(self._of_texts[self._terms :], ids[order])
+            found = self.dictionary.encode(texts)
+            self._of_texts = np.concatenate([self._of_texts, found])
+            self._note(found, ids[order])
             self._terms += len(ids)
         if skolem_files:
             self._read_skolems(skolem_files)
 
     def _note(self, ids: Ids, store_ids: StoreIds) -> None:
         """Remember which id of the store an id of the engine stands for."""
-        missing = len(self.dictionary) - len(self._store_ids)
+        missing = len(self.dictionary) - self._base - len(self._store_ids)
         self._store_ids = np.concatenate([self._store_ids, np.full(missing, _UNSET)])
-        self._store_ids[ids] = store_ids
+        self._store_ids[ids - np.uint32(self._base)] = store_ids
 
     def _read_skolems(self, files: Sequence[File]) -> None:
         found = pa.concat_tables(pq.read_table(self.store.path(f)) for f in files)
@@ -88,10 +99,10 @@ class EmbeddedGate:
         self._note(ids, store_ids)
 
     def engine_ids(self, ids: StoreIds) -> Ids:
-        found = np.empty(len(ids), np.uint32)
+        found = ids.astype(np.uint32)
         integers, skolems = ids < 0, ids >= SKOLEMS
-        texts = ~(integers | skolems)
-        found[texts] = self._of_texts[ids[texts]]
+        texts = ~(integers | skolems) & (ids >= self._base)
+        found[texts] = self._of_texts[ids[texts] - self._base]
         if integers.any():
             found[integers] = self.dictionary.encode_integers(ids[integers] - np.int64(INTEGERS))
         if skolems.any():
@@ -159,9 +170,9 @@ class EmbeddedGate:
         return Facts(predicate.name, predicate.arity, number, files, int(supports[0].sum()), distinct)
 
     def store_ids(self, ids: Ids) -> StoreIds:
-        if len(self._store_ids) < len(self.dictionary) or (self._store_ids[ids] == _UNSET).any():
+        if len(self._store_ids) < len(self.dictionary) - self._base or (self._known(ids) == _UNSET).any():
             self._number_new()
-        return self._store_ids[ids]
+        return self._known(ids)
 
     def _number_new(self) -> None:
         """Ids of the store for all terms that have come since."""
@@ -169,16 +180,17 @@ class EmbeddedGate:
         unset = np.flatnonzero(self._store_ids == _UNSET)
         if not len(unset):
             return
-        start = int(unset[0])
+        place = int(unset[0])
+        start = self._base + place
         integers, skolems = self.dictionary.made_since(start)
         ids = np.arange(start, len(self.dictionary), dtype=np.uint32)
-        for identifier in ids[integers & (self._store_ids[start:] == _UNSET)].tolist():
-            self._store_ids[identifier] = self._integer(identifier)
+        for identifier in ids[integers & (self._store_ids[place:] == _UNSET)].tolist():
+            self._store_ids[identifier - self._base] = self._integer(identifier)
         made = np.zeros(len(ids), np.bool_)
         for _, members, _ in skolems:
             made[members - np.uint32(start)] = True
-        for identifier in ids[~integers & ~made & (self._store_ids[start:] == _UNSET)].tolist():
-            self._store_ids[identifier] = self._place(self.dictionary.text(identifier))
+        for identifier in ids[~integers & ~made & (self._store_ids[place:] == _UNSET)].tolist():
+            self._store_ids[identifier - self._base] = self._place(self.dictionary.text(identifier))
         self._number_skolems(skolems)
 
     def _integer(self, identifier: int) -> int:
@@ -200,15 +212,16 @@ class EmbeddedGate:
         while skolems:
             waiting = []
             for name, ids, arguments in skolems:
-                known = self._store_ids[ids] != _UNSET
-                columns = [self._store_ids[a] for a in arguments]
+                places = ids - np.uint32(self._base)
+                known = self._store_ids[places] != _UNSET
+                columns = [self._known(a) for a in arguments]
                 ready = ~known
                 for column in columns:
                     ready &= column != _UNSET
                 if ready.any():
                     chosen = [c[ready] for c in columns]
                     made = skolem_ids(name, chosen, int(ready.sum()))
-                    self._store_ids[ids[ready]] = made
+                    self._store_ids[places[ready]] = made
                     self._new_skolems[0].extend(made.tolist())
                     self._new_skolems[1].extend([name] * len(made))
                     self._new_skolems[2].extend(
@@ -219,6 +232,13 @@ class EmbeddedGate:
                 if rest.any():
                     waiting.append((name, ids[rest], [a[rest] for a in arguments]))
             skolems = waiting
+
+    def _known(self, ids: Ids) -> StoreIds:
+        """Ids of the store as far as they are there."""
+        later = ids >= self._base
+        found = ids.astype(np.int64)
+        found[later] = self._store_ids[ids[later] - np.uint32(self._base)]
+        return found
 
     def _write_terms(self, buckets: int) -> list[File]:
         if not self._new_texts:

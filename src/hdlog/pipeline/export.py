@@ -17,6 +17,7 @@ from hdlog.engines.decode import plain_text, plain_value
 from hdlog.engines.identifiers import SKOLEMS, StoreIds, integer_text
 from hdlog.errors import UsageError
 from hdlog.pipeline.store import Facts, Store
+from hdlog.pipeline.terms import StoredTerms
 from hdlog.program.model import TRIPLE
 from hdlog.program.normalise import is_auxiliary
 from hdlog.program.ntriples import parse_term, term_text
@@ -30,14 +31,7 @@ class Terms:
     """All terms of a store by id."""
 
     def __init__(self, store: Store) -> None:
-        found = [pq.read_table(store.path(f), columns=["id", "text"]) for f in store.manifest.term_files]
-        whole = (
-            pa.concat_tables(found)
-            if found
-            else pa.table({"id": pa.array([], pa.int64()), "text": pa.array([], pa.string())})
-        )
-        texts = whole["text"].cast(pa.large_string())
-        self._texts = texts.take(pa.array(np.argsort(whole["id"].to_numpy()))).combine_chunks()
+        self._texts = StoredTerms(store, store.manifest.term_files).array()
         self._skolems: dict[int, tuple[str, list[int]]] = {}
         for file in store.manifest.skolem_files:
             rows = pq.read_table(store.path(file)).to_pydict()
@@ -95,7 +89,7 @@ def _export_triples(
 ) -> tuple[int, list[str]]:
     written, left = 0, []
     out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("wb") as file:
+    with pa.output_stream(out, compression="detect") as file:
         for stored in shown_facts(store):
             say(f"writing {stored.name}")
             if stored.arity == 3 and stored.name == TRIPLE:

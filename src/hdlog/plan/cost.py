@@ -3,6 +3,10 @@
 Rows of a join: the product of the rows, divided, for each variable, by all but the smallest of its numbers of distinct
 values (Garcia-Molina, Ullman, Widom, section 16.4). Where two atoms meet in one variable the sizes of their join may
 be known exactly; on skewed data they are far above the estimate, and correct it.
+
+Averages hide a dense core: few facts that all belong to matches, among many that belong to none. Where the facts whose
+values can match at all are known to be few, a join is looked at twice, over all facts and over the core, and the larger
+estimate counts.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ from typing import Protocol
 from hdlog.program.model import Atom
 
 _STARTS = 4
+_CORE = 0.4
+"""The share of its facts below which a core is looked at by itself."""
 _MET, _SEARCHED = 0.03, 1.0
 """What looking at a candidate of a worst-case optimal step costs, where making a row costs 1: many in a row, or a few here
 and there."""
@@ -30,6 +36,10 @@ class Statistics(Protocol):
     def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
         """How many pairs of facts of two atoms agree in a variable, if that is known."""
 
+    def core(self, atoms: Sequence[Atom]) -> list[tuple[float, dict[str, float]]] | None:
+        """For each of some atoms that are joined, how many of its facts have only values that all atoms of their
+        variables have, and how many values these are; None if that is not known."""
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -40,6 +50,8 @@ class Factor:
     skew: Mapping[str, float] = field(default_factory=dict)
     """for each variable, by how much the join of the factor with itself on it is larger than the estimate"""
     atom: Atom | None = None
+    core: Factor | None = None
+    """the part of it that can match, if that is small"""
 
 
 @dataclass(eq=False, slots=True)
@@ -67,6 +79,7 @@ class Estimator:
     statistics: Statistics | None
     _skew: dict[tuple[int, int, str], float] = field(default_factory=dict)
     _factors: dict[int, Factor] = field(default_factory=dict)
+    _cores: dict[int, Factor] = field(default_factory=dict)
     _bits: dict[str, int] = field(default_factory=dict)
     _parts: dict[int, _Part] = field(default_factory=dict)
     _corrections: dict[tuple[int, int, int], float] = field(default_factory=dict)
@@ -83,7 +96,20 @@ class Estimator:
         names = dict.fromkeys(v.name for v in atom.variables())
         distinct = {n: min(rows, self.statistics.distinct(atom, n)) for n in names}
         plain = Factor(rows, distinct, {}, atom)
-        return Factor(rows, distinct, {n: self._known_skew(plain, plain, n) for n in names}, atom)
+        skew = {n: self._known_skew(plain, plain, n) for n in names}
+        return Factor(rows, distinct, skew, atom, self._cores.get(id(atom)))
+
+    def look_at_cores(self, atoms: Sequence[Atom]) -> None:
+        """From now on, count the larger of two estimates, if most facts of an atom cannot match."""
+        assert self.statistics is not None
+        found = self.statistics.core(atoms)
+        if found is None or not any(
+            n < _CORE * self.statistics.rows(a) for a, (n, _) in zip(atoms, found, strict=True)
+        ):
+            return
+        for atom, (rows, distinct) in zip(atoms, found, strict=True):
+            self._cores[id(atom)] = Factor(rows, distinct)
+        self._factors.clear()
 
     def skew(self, a: Factor, b: Factor, variable: str) -> float:
         """By how much a join of two factors is larger than the estimate; hubs of the one are taken for hubs of the other."""
@@ -103,6 +129,10 @@ class Estimator:
         return self._skew[key]
 
     def join_rows(self, factors: Sequence[Factor]) -> float:
+        cores = _cores(factors)
+        return max(self._join_rows(factors), self._join_rows(cores) if cores else 0.0)
+
+    def _join_rows(self, factors: Sequence[Factor]) -> float:
         rows = 1.0
         by_variable: dict[str, list[Factor]] = {}
         for factor in factors:
@@ -121,14 +151,16 @@ class Estimator:
 
     def projected(self, factors: Sequence[Factor], columns: frozenset[str]) -> Factor:
         """The join of factors, projected to some columns, as a factor."""
-        rows = self.join_rows(factors)
+        rows = self._join_rows(factors)
+        cores = _cores(factors)
+        core = self.projected(cores, columns) if cores else None
         distinct = {c: min([f.distinct[c] for f in factors if c in f.distinct] or [inf]) for c in columns}
         limit = 1.0
         for values in distinct.values():
             limit *= max(values, 1.0)
         rows = min(rows, limit)
         skew = {c: max([f.skew[c] for f in factors if c in f.skew] or [1.0]) for c in columns}
-        return Factor(rows, {c: min(values, rows) for c, values in distinct.items()}, skew)
+        return Factor(rows, {c: min(values, rows) for c, values in distinct.items()}, skew, core=core)
 
     def evaluation(
         self, factors: Sequence[Factor], columns: frozenset[str], meets: bool, most: float = inf
@@ -137,15 +169,34 @@ class Estimator:
 
         The first is for much at once, the second for changes here and there. If that is above `most` it is not worked out.
         """
-        best, pieces = inf if factors else 0.0, 0.0
-        starts = _spread_out(factors)
+        found = self._evaluation(factors, columns, meets, most)
+        cores = _cores(factors)
+        if not cores:
+            return found
+        inside = self._evaluation(cores, columns, meets, most, dense=True)
+        return max(found[0], inside[0]), max(found[1], inside[1])
+
+    def _evaluation(
+        self,
+        factors: Sequence[Factor],
+        columns: frozenset[str],
+        meets: bool,
+        most: float,
+        dense: bool = False,
+    ) -> tuple[float, float]:
+        best, pieces, once = inf if factors else 0.0, 0.0, 0.0
+        starts = list(range(len(factors))) if dense else _spread_out(factors)
         for start in starts:
-            rows, candidates = self.work_from(start, factors, columns, meets, most * len(starts) - pieces)
+            rows, candidates = self.work_from(
+                start, factors, columns, meets, most * len(starts) - pieces, dense
+            )
             best = min(best, rows + _MET * candidates)
+            once += rows + _MET * candidates
             pieces += rows + _SEARCHED * candidates
             if pieces > most * len(starts):
                 return inf, inf
-        return best, pieces / max(1, len(starts))
+        # Where to start is decided later, by averages, and these do not see the core.
+        return once / len(starts) if dense else best, pieces / max(1, len(starts))
 
     def work_from(
         self,
@@ -154,8 +205,13 @@ class Estimator:
         columns: frozenset[str],
         meets: bool,
         most: float = inf,
+        dense: bool = False,
     ) -> tuple[float, float]:
-        """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps."""
+        """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps.
+
+        What closes a cycle does so with a chance that supposes that values have nothing to do with each other. In a dense
+        core they have: the chance there is taken half way, on a logarithmic scale, to certainty.
+        """
         parts = [self._part(f) for f in factors]
         wanted = sum(self._bit(c) for c in columns)
         first = parts.pop(start)
@@ -170,13 +226,16 @@ class Estimator:
             if meets and free and not free & (free - 1):
                 together = [w for w in waiting if w[0].mask & ~bound == free]
             lists = [length * self._correction(p, chosen, bound) for p, length in together]
+            if dense and not free:
+                lists = [sqrt(length) if length < 1 else length for length in lists]
             made = looked_at = rows * min(lists)
             if len(together) > 1:
                 candidates += looked_at
                 # Each of the other lists has a candidate with the chance that its length gives.
                 values = max(p.values[free] for p, _ in together)
                 for length in sorted(lists)[1:]:
-                    made *= min(1.0, length / values)
+                    chance = min(1.0, length / values)
+                    made *= sqrt(chance) if dense else chance
             for part, _ in together:
                 chosen.append(part)
                 for bit, values in part.values.items():
@@ -223,6 +282,13 @@ class Estimator:
                     self._corrections[key] = self.skew(other.factor, part.factor, variable)
                 found = max(found, self._corrections[key])
         return found
+
+
+def _cores(factors: Sequence[Factor]) -> list[Factor]:
+    """The cores of factors; none if they have none."""
+    found = [f.core for f in factors if f.core is not None]
+    assert len(found) in (0, len(factors)), "all factors of a rule have a core, or none has"
+    return found
 
 
 def _narrowed(part: _Part, fan: float, free: int) -> float:

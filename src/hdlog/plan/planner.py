@@ -117,6 +117,8 @@ class _RulePlanner:
         self.width = width
         self.estimator = Estimator(statistics)
         self.atoms = rule.atoms()
+        if width > 1:
+            self.estimator.look_at_cores(self.atoms)
         self.parts: dict[str, Part] = {}
         given = frozenset(v.name for atom in self.atoms for v in atom.variables())
         self.inner, self.last = self._divided(given)

@@ -43,6 +43,9 @@ class AssumedStatistics:
     def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
         return None
 
+    def core(self, atoms: Sequence[Atom]) -> None:
+        """Nothing is known of values."""
+
 
 def describe(driver: Driver) -> dict[str, Any]:
     """Everything about the state of a driver that a report shows; plain data, fit for JSON."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,23 @@ _INTEGER_MARKS = tuple(f'"^^<{t}>' for t in INTEGER_TYPES)
 _INTEGER_MARK, _DOUBLE_MARK = f'"^^<{XSD_INTEGER}>', f'"^^<{XSD_DOUBLE}>'
 
 
+class TermSource(Protocol):
+    """Terms that are kept elsewhere, such as in a store, with numbers from 0 on."""
+
+    typed: bool
+    """whether there may be a literal with a datatype or language among them"""
+
+    def __len__(self) -> int: ...
+
+    def find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """The number of each, -1 for those that are not there."""
+        ...
+
+    def texts(self, numbers: NDArray[np.int64] | None = None) -> list[str]:
+        """The texts with these numbers, or all."""
+        ...
+
+
 class Dictionary:
     """Terms are kept as N-Triples text, integers as their value, Skolem terms as ids of their arguments.
 
@@ -30,8 +47,11 @@ class Dictionary:
     """
 
     def __init__(self) -> None:
+        self._source: TermSource | None = None
+        self._base = 0  # the first ids are those of the source
+        self._base_values: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float64]] | None = None
         self._ids: dict[str, int] = {}
-        self._texts: list[str | None] = []
+        self._texts: list[str | None] = []  # from here on, places are ids without the base
         self._numbers = KeyTable()
         self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
         self._dense = np.empty(0, np.uint32)  # ids of small numbers that came in masses, by value
@@ -44,11 +64,23 @@ class Dictionary:
         self._lock = RLock()
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return self._base + len(self._texts)
+
+    def lean_on(self, source: TermSource) -> None:
+        """Take over the terms of a source with the numbers they have there; their texts stay where they are."""
+        assert not len(self), "the first ids are those of the source"
+        self._source, self._base = source, len(source)
 
     def encode(self, texts: Iterable[str]) -> Ids:
         """The id of each text; new texts get the next ids."""
         ids = self._ids
+        if self._source is not None:
+            texts = list(texts)
+            with self._lock:
+                unknown = [t for t in dict.fromkeys(texts) if t not in ids]
+                if unknown:
+                    found_there = self._source.find(unknown).tolist()
+                    ids |= {t: n for t, n in zip(unknown, found_there, strict=True) if n >= 0}
         found = []
         with self._lock:
             for text in texts:
@@ -69,7 +101,7 @@ class Dictionary:
             if text == f'"{value}{_INTEGER_MARK}':
                 return int(self.encode_integers(np.array([value], np.int64))[0])
         self._texts.append(text)
-        return len(self._texts) - 1
+        return len(self) - 1
 
     def encode_terms(self, terms: Iterable[Constant]) -> Ids:
         return self.encode(map(term_text, terms))
@@ -124,11 +156,14 @@ class Dictionary:
         self._integers = _longer(self._integers, start, values)
         self._doubles = _longer(self._doubles, start, values.astype(np.float64))
         self._classified = start + new
-        return np.arange(start, start + new, dtype=np.uint32)
+        first = self._base + start
+        return np.arange(first, first + new, dtype=np.uint32)
 
     def made_since(self, start: int) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]]]:
         """Of the ids from `start` on: which are integers without a text, and the Skolem terms by name: ids, arguments."""
-        texts = np.fromiter((text is None for text in self._texts[start:]), np.bool_, len(self) - start)
+        assert start >= self._base, "terms of the source are not made here"
+        several = self._texts[start - self._base :]
+        texts = np.fromiter((text is None for text in several), np.bool_, len(several))
         ids = np.arange(start, len(self), dtype=np.uint32)
         integers = texts & (self.kinds(ids) == INTEGER)
         first = int(np.searchsorted(self._skolem_ids[: self._skolems.size], start))
@@ -154,14 +189,21 @@ class Dictionary:
         return Skolem(name.lexical, tuple(arguments))
 
     def texts(self, ids: Ids) -> list[str]:
-        return [self.text(i) for i in ids.tolist()]
+        if self._source is None or not (there := ids < self._base).any():
+            return [self.text(i) for i in ids.tolist()]
+        kept = iter(self._source.texts(ids[there].astype(np.int64)))
+        return [next(kept) if i < self._base else self.text(i) for i in ids.tolist()]
 
     def text(self, identifier: int) -> str:
-        text = self._texts[identifier]
-        if text is not None:
+        if identifier < self._base:
+            (text,) = self.texts(np.array([identifier], np.uint32))
             return text
-        if self._kinds[identifier] == INTEGER:
-            return f'"{self._integers[identifier]}{_INTEGER_MARK}'
+        place = identifier - self._base
+        made = self._texts[place]
+        if made is not None:
+            return made
+        if self._kinds[place] == INTEGER:
+            return f'"{self._integers[place]}{_INTEGER_MARK}'
         return term_text(self._skolem(identifier))
 
     def term(self, identifier: int) -> Constant:
@@ -169,18 +211,34 @@ class Dictionary:
 
     def kinds(self, ids: Ids) -> NDArray[np.uint8]:
         self._classify()
-        return self._kinds[ids]
+        return self._values(0, ids)
 
     def integers(self, ids: Ids) -> NDArray[np.int64]:
         self._classify()
-        return self._integers[ids]
+        return self._values(1, ids)
 
     def integer_values(self, ids: Ids) -> NDArray[np.int64] | None:
         return self.integers(ids) if (self.kinds(ids) == INTEGER).all() else None
 
     def doubles(self, ids: Ids) -> NDArray[np.float64]:
         self._classify()
-        return self._doubles[ids]
+        return self._values(2, ids)
+
+    def _values(self, which: int, ids: Ids) -> NDArray[Any]:
+        """Kinds (0), integers (1) or doubles (2) of terms."""
+        own = (self._kinds, self._integers, self._doubles)[which]
+        if self._source is None or not (there := ids < self._base).any():
+            return own[ids - np.uint32(self._base)] if self._base else own[ids]
+        found = np.empty(len(ids), own.dtype)
+        found[~there] = own[ids[~there] - np.uint32(self._base)]
+        if which == 0 and not self._source.typed:
+            found[there] = PLAIN
+            return found
+        with self._lock:
+            if self._base_values is None:
+                self._base_values = _classified(self._source.texts())
+        found[there] = self._base_values[which][ids[there]]
+        return found
 
     _classified = 0
 
@@ -190,18 +248,23 @@ class Dictionary:
             start = self._classified
             if start == len(self._texts):
                 return
-            new = [text or "" for text in self._texts[start:]]
-            kinds = np.fromiter(map(_kind, new), np.uint8, len(new))
-            integers, doubles = np.zeros(len(new), np.int64), np.zeros(len(new), np.float64)
-            at = np.flatnonzero(kinds == INTEGER)
-            integers[at] = [_integer(new[i]) for i in at.tolist()]
-            doubles[at] = integers[at]
-            at = np.flatnonzero(kinds == DOUBLE)
-            doubles[at] = [_double(new[i]) for i in at.tolist()]
+            kinds, integers, doubles = _classified([text or "" for text in self._texts[start:]])
             self._integers = _longer(self._integers, start, integers)
             self._doubles = _longer(self._doubles, start, doubles)
             self._kinds = _longer(self._kinds, start, kinds)
             self._classified = len(self._texts)
+
+
+def _classified(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float64]]:
+    """Kinds and values of terms."""
+    kinds = np.fromiter(map(_kind, texts), np.uint8, len(texts))
+    integers, doubles = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.float64)
+    at = np.flatnonzero(kinds == INTEGER)
+    integers[at] = [_integer(texts[i]) for i in at.tolist()]
+    doubles[at] = integers[at]
+    at = np.flatnonzero(kinds == DOUBLE)
+    doubles[at] = [_double(texts[i]) for i in at.tolist()]
+    return kinds, integers, doubles
 
 
 def _longer(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:

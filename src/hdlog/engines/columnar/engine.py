@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
@@ -58,6 +58,8 @@ _List = tuple[Any, Any, Rows, Rows]
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
 _LOW = np.uint64(0xFFFFFFFF)
+_REDUCTIONS = 6
+"""Passes over the facts of a join to find its core."""
 _WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
 _WORTH_HALVES = 100_000
@@ -547,6 +549,40 @@ class ColumnarEngine:
         values, counts = count_keys(keys >> np.uint64(32))
         return values, counts.astype(np.float64) if len(counts) else np.ones(len(values))
 
+    def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> list[tuple[float, dict[str, float]]]:
+        size = len(self.dictionary)
+        columns = [self._variable_columns(version, terms) for version, terms in atoms]
+        common: dict[str, NDArray[np.bool_]] = {}
+        rows, before = sum(map(_rows, columns)), 0
+        for _ in range(_REDUCTIONS):
+            for found in columns:
+                for name, values in found.items():
+                    there = np.zeros(size, np.bool_)
+                    there[values] = True
+                    common[name] = common[name] & there if name in common else there
+            columns = [_matching(found, common) for found in columns]
+            rows, before = sum(map(_rows, columns)), rows
+            if rows > 0.9 * before:
+                break
+        return [(float(_rows(found)), {n: float(common[n].sum()) for n in found}) for found in columns]
+
+    def _variable_columns(self, version: Version, terms: Sequence[Term]) -> dict[str, Ids]:
+        """The column of each variable among the facts that agree with the constants, in the largest part of a version."""
+        largest = max((version.table, *version.plus), key=len)
+        facts = largest if isinstance(largest, Facts) else largest.facts()
+        columns = facts.columns()
+        keep: NDArray[np.bool_] | None = None
+        found: dict[str, Ids] = {}
+        for column, term in zip(columns, terms, strict=True):
+            if isinstance(term, Variable) and term.name not in found:
+                found[term.name] = column
+                continue
+            other = (
+                found[term.name] if isinstance(term, Variable) else self.dictionary.encode_terms([term])[0]
+            )
+            keep = column == other if keep is None else keep & (column == other)
+        return found if keep is None else {n: c[keep] for n, c in found.items()}
+
     def facts(self, table: Table) -> Facts:
         return table.facts()
 
@@ -695,3 +731,15 @@ def _runs(source: Source, order: Order) -> list[tuple[Keys, Flags, Counts | None
         return [(run.keys, run.dead, None) for run in source.index(order)]
     keys, counts = source.index(order)
     return [(keys, _NONE, counts)]
+
+
+def _rows(found: Mapping[str, Ids]) -> int:
+    return len(next(iter(found.values()))) if found else 1
+
+
+def _matching(found: Mapping[str, Ids], common: Mapping[str, NDArray[np.bool_]]) -> dict[str, Ids]:
+    """The rows all of whose values are common ones."""
+    keep: NDArray[np.bool_] | None = None
+    for name, values in found.items():
+        keep = common[name][values] if keep is None else keep & common[name][values]
+    return dict(found) if keep is None else {n: c[keep] for n, c in found.items()}

@@ -29,9 +29,9 @@ from hdlog.program.model import AggregateCall, Expression, Predicate, Program
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Term, Variable
 
-_SMALL = 50_000
+_SMALL = 500_000
 """Rows up to which a side of a join is sent to all executors."""
-_LIKELY_SMALL = 20_000
+_LIKELY_SMALL = 200_000
 """Likewise by an estimate; if that was far off, the update is run again with care."""
 _HASHED = 2_000_000
 """Rows of a partition up to which a join builds a hash table of the smaller side and does not sort both."""
@@ -381,6 +381,9 @@ class SparkEngine:
             sides.append(frame.select(f"c{position} AS k").totals(["k"], f"count(1) AS {name}"))
         pairs = sides[0].join(sides[1], ["k"]).totals([], "sum(CAST(x AS DOUBLE) * y) AS pairs")
         return float(self.keeper.collect(pairs)["pairs"][0].as_py() or 0.0)
+
+    def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> None:
+        """It would take as many jobs as the join itself."""
 
     def facts(self, table: Table) -> Facts:
         frames = table.live()

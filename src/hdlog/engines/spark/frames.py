@@ -38,7 +38,9 @@ class SparkFailed(HdlogError):
 class View:
     """A name for a DataFrame in queries; name and memory are given back once no relation and no table uses it."""
 
-    def __init__(self, name: str, rows: int, rdd: int | None, released: deque[tuple[str, int | None]]) -> None:
+    def __init__(
+        self, name: str, rows: int, rdd: int | None, released: deque[tuple[str, int | None]]
+    ) -> None:
         self.name = name
         self.rows = rows
         self._rdd = rdd
@@ -109,7 +111,9 @@ def union(frames: Sequence[Frame]) -> Frame:
 
 
 _numbers = itertools.count()
-_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, int | None]]] = weakref.WeakKeyDictionary()
+_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, int | None]]] = (
+    weakref.WeakKeyDictionary()
+)
 """What nobody uses any more in each session: the next job gives it back, whoever made it."""
 
 

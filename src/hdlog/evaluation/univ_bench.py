@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.generators.lubm import NS
 from hdlog.program.model import Atom, Program, Rule
 from hdlog.program.terms import Variable
+
+NS = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#"
 
 SUBCLASSES = """
 Person: Chair Director Employee GraduateStudent ResearchAssistant Student TeachingAssistant
