@@ -52,12 +52,12 @@ def _seconds(results: Sequence[Result], full: bool) -> Any:
                 if result is not None and result["status"] == "ok":
                     axis.bar(at, result["seconds"], 0.25, color=_COLOURS[method])
                 elif result is not None:
-                    axis.text(at, 0.02, result["status"], rotation=90, fontsize=6, ha="center", va="bottom")
+                    axis.text(at, 0.007, result["status"], rotation=90, fontsize=6, ha="center", va="bottom")
                 theirs = paper.seconds(benchmark, method, task) if full else None
                 if theirs is not None:
                     axis.plot([at - 0.12, at + 0.12], [theirs, theirs], color="black", linewidth=1.2)
         axis.set_yscale("log")
-        axis.set_ylim(0.01, None)
+        axis.set_ylim(0.005, None)
         axis.set_title(task, fontsize=10)
         axis.set_xticks(range(len(paper.BENCHMARKS)), [paper.TITLES[b] for b in paper.BENCHMARKS], fontsize=8)
     axes[0].set_ylabel("seconds")

@@ -117,7 +117,7 @@ class _RulePlanner:
         self.width = width
         self.estimator = Estimator(statistics)
         self.atoms = rule.atoms()
-        if width > 1:
+        if width > 1 and not recursive:  # the facts of a recursive rule are yet to come
             self.estimator.look_at_cores(self.atoms)
         self.parts: dict[str, Part] = {}
         given = frozenset(v.name for atom in self.atoms for v in atom.variables())
