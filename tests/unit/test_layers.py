@@ -26,8 +26,10 @@ LAYERS = (
 )
 CONFINED = {
     "lark": ("text",),
-    "typer": ("cli",),
-    "rich": ("report", "cli"),
+    "typer": ("cli", "evaluation/commands"),
+    "rich": ("report", "cli", "evaluation/commands"),
+    "matplotlib": ("evaluation/plots",),
+    "duckdb": ("evaluation/duck",),
     "numba": ("engines/columnar", "pipeline/kernels", "pipeline/buckets"),
     "pyspark": ("engines/spark", "pipeline"),
 }

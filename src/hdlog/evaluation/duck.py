@@ -60,7 +60,9 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, columns: list[NDArray
 
 def signed(column: NDArray[Any]) -> NDArray[Any]:
     """Ids as they are, integers as their values."""
-    return column.view(np.int32) if column.dtype == np.uint32 else column - INTEGERS
+    if column.dtype == np.uint32:
+        return column.view(np.int32)
+    return column - INTEGERS if len(column) and column[0] < 0 else column.astype(np.int32)
 
 
 def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
@@ -162,9 +164,11 @@ def expressions(tables: Mapping[Predicate, list[Ids]]) -> tuple[Counts, float]:
     start = time.perf_counter()
     with connected() as connection:
         for predicate, columns in tables.items():
-            numbers = [columns[0], columns[1] - INTEGERS] if predicate == exp.VALUE else columns
-            load(connection, local_name(predicate), numbers)
-        connection.execute("alter table eval alter c1 type bigint; alter table instance alter c0 type bigint")
+            load(connection, local_name(predicate), columns)
+        connection.execute(
+            "alter table eval alter c1 type bigint; alter table instance alter c0 type bigint;"
+            "alter table value alter c0 type bigint"
+        )
         connection.execute("create table delta as select * from eval")
         while count(connection, "delta"):
             sides = (("delta", "eval"), ("eval", "delta"))
