@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test lint types bench bench-trees bench-spark fuzz fuzz-spark clean
+.PHONY: help setup run test lint types bench bench-trees bench-paper bench-spark fuzz fuzz-spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ bench-trees: setup ## time decompositions against join plans and DuckDB; about 1
 bench: setup ## time the parser, and the engine against sorting and DuckDB
 	$(BIN)/python -m benchmarks.parse
 	$(BIN)/python -m benchmarks.embedded
+
+bench-paper: setup ## the paper's evaluation at a hundredth of its size; SCALE=1 for all of it
+	$(BIN)/hdlog bench --scale $(or $(SCALE),0.01)
 
 bench-spark: setup ## time the pipeline and the engine on Spark; about an hour
 	$(BIN)/python -m benchmarks.reading

@@ -19,8 +19,6 @@ from typing import Protocol
 from hdlog.program.model import Atom
 
 _STARTS = 4
-_CORE = 0.4
-"""The share of its facts below which a core is looked at by itself."""
 _MET, _SEARCHED = 0.03, 1.0
 """What looking at a candidate of a worst-case optimal step costs, where making a row costs 1: many in a row, or a few here
 and there."""
@@ -99,12 +97,12 @@ class Estimator:
         skew = {n: self._known_skew(plain, plain, n) for n in names}
         return Factor(rows, distinct, skew, atom, self._cores.get(id(atom)))
 
-    def look_at_cores(self, atoms: Sequence[Atom]) -> None:
-        """From now on, count the larger of two estimates, if most facts of an atom cannot match."""
+    def look_at_cores(self, atoms: Sequence[Atom], share: float) -> None:
+        """From now on, count the larger of two estimates, if no more than a share of the facts of an atom can match."""
         assert self.statistics is not None
         found = self.statistics.core(atoms)
         if found is None or not any(
-            n < _CORE * self.statistics.rows(a) for a, (n, _) in zip(atoms, found, strict=True)
+            n < share * self.statistics.rows(a) for a, (n, _) in zip(atoms, found, strict=True)
         ):
             return
         for atom, (rows, distinct) in zip(atoms, found, strict=True):

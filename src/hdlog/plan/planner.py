@@ -21,6 +21,9 @@ _SIMPLE_GAIN = 4.0
 """An acyclic rule is evaluated over a tree only if that looks so many times cheaper."""
 _LITTLE = 200_000.0
 """Rows that a join plan may make before looking for something better is worth the time."""
+_CORE, _SURE_CORE = 0.4, 0.05
+"""The share of its facts below which the core of an atom is looked at by itself; in a recursive rule, whose facts are yet to
+come, it must be a small one."""
 _WIDER = 1
 """How far above the hypertree width a cheaper decomposition is looked for."""
 
@@ -117,8 +120,8 @@ class _RulePlanner:
         self.width = width
         self.estimator = Estimator(statistics)
         self.atoms = rule.atoms()
-        if width > 1 and not recursive:  # the facts of a recursive rule are yet to come
-            self.estimator.look_at_cores(self.atoms)
+        if width > 1:
+            self.estimator.look_at_cores(self.atoms, _SURE_CORE if recursive else _CORE)
         self.parts: dict[str, Part] = {}
         given = frozenset(v.name for atom in self.atoms for v in atom.variables())
         self.inner, self.last = self._divided(given)
