@@ -13,12 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hdlog.api import Reasoner
 from hdlog.engines.load import InputError
 from hdlog.errors import HdlogError
 from hdlog.pipeline.store import StoreError, open_store
+from hdlog.program.model import Predicate
+from hdlog.program.ntriples import term_text
+from hdlog.program.terms import Constant
 from hdlog.storing import Settings, export_store, info, load, materialise, update
 from tests.engines import ON_SPARK
 
+XSD = "http://www.w3.org/2001/XMLSchema#"
 NT = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 RULES = """
 prefix : <http://e/>
@@ -234,3 +239,41 @@ def test_a_store_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
     with pytest.raises(StoreError, match="format"):
         open_store(tmp_path / "store")
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["terms stay", "terms are read"])
+def test_terms_that_stay_in_the_store_have_values(tmp_path: Path, large: bool) -> None:
+    """Numbers that are no ids, strings and constants of rules, in terms that the engine has not read; beside them, numbers
+    so large that rules could make them too."""
+    value = "9223372036854775806" if large else "7"
+    (tmp_path / "data.nt").write_text(
+        f'<http://e/a> <http://e/v> "{value}"^^<{XSD}integer> .\n<http://e/b> <http://e/v> "05"^^<{XSD}integer> .\n<http://e/c> <http://e/v> "2.5"^^<{XSD}double> .\n'
+        '<http://e/d> <http://e/v> "x"@en .\n<http://e/e> <http://e/v> "plain" .\n<http://e/f> <http://e/w> <http://e/a> .\n'
+    )
+    rules = """
+        <http://e/big>[?x] :- <http://e/v>[?x, ?n], FILTER(?n > 4) .
+        <http://e/text>[?x, ?t] :- <http://e/v>[?x, ?n], BIND(STR(?n) AS ?t) .
+        <http://e/next>[?x, ?m] :- <http://e/v>[?x, ?n], BIND(?n + 1 AS ?m) .
+        <http://e/one>[?x] :- <http://e/w>[?x, <http://e/a>], <http://e/v>[<http://e/a>, ?n] .
+    """
+    (tmp_path / "rules.dlog").write_text(rules)
+    materialise([tmp_path / "rules.dlog"], [tmp_path / "data.nt"], tmp_path / "store", options())
+    (tmp_path / "more.nt").write_text(
+        f'<http://e/g> <http://e/v> "9"^^<{XSD}integer> .\n<http://e/f> <http://e/w> <http://e/b> .\n<http://e/h> <http://e/v> "9223372036854775807"^^<{XSD}integer> .\n'
+    )
+    update(tmp_path / "store", [str(tmp_path / "more.nt")], [], options())
+    fresh = Reasoner(rules)
+    fresh.update(add=[tmp_path / "data.nt", tmp_path / "more.nt"])
+    wanted = {
+        f"{s} <{p.name}> {o}" if p.arity == 2 else f"{s} <{NT}> <{p.name}>"
+        for p, n in fresh.counts().items()
+        if n
+        for row in _rows(fresh, p)
+        for s, o in [(term_text(row[0]), term_text(row[-1]))]
+    }
+    assert exported(tmp_path / "store") == wanted
+    assert len([t for t in wanted if "big" in t]) >= 3
+
+
+def _rows(reasoner: Reasoner, predicate: Predicate) -> list[tuple[Constant, ...]]:
+    return [row for row, _, _ in reasoner.engine.supports(reasoner.stored_tables()[predicate])]
