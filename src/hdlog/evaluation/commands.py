@@ -133,7 +133,9 @@ def bench(
     scale: Annotated[float, typer.Option(min=0, help="1 is the size of the paper.")] = 0.01,
     engine: Annotated[Literal["columnar", "spark"], typer.Option()] = "columnar",
     limit: Annotated[float, typer.Option(help="Seconds for a cell, reading its facts included.")] = 600,
-    memory: Annotated[float, typer.Option(help="GB for a cell.")] = 18,
+    memory: Annotated[
+        float | None, typer.Option(help="GB for a cell; most of the machine's unless given.")
+    ] = None,
     seed: SeedOption = 1,
     peers: Annotated[
         bool, typer.Option("--peers", help="Other engines too, where they are installed.")
@@ -143,6 +145,7 @@ def bench(
     ] = None,
 ) -> None:
     """Run the paper's evaluation: methods, benchmarks and tasks, with tables and plots beside the paper's figures."""
+    from hdlog.engines.columnar.budget import Budget
     from hdlog.evaluation import paper
     from hdlog.evaluation.runner import Bench, requests
 
@@ -151,9 +154,8 @@ def bench(
         for text, known in ((benchmarks, paper.BENCHMARKS), (methods, paper.METHODS), (tasks, paper.TASKS))
     ]
     console = Console(stderr=True)
-    runner = Bench(
-        out, data or out / "data", limit, memory, lambda text: console.print(text, highlight=False)
-    )
+    room = memory or Budget().memory / 1e9
+    runner = Bench(out, data or out / "data", limit, room, lambda text: console.print(text, highlight=False))
     runner.run(requests(chosen[0], chosen[1], chosen[2], engine, scale, seed, peers))
     for line in report(out):
         print(line)

@@ -204,7 +204,7 @@ class State:
         if predicate in self.views:
             return self.views[predicate].before()
         net, table, engine = self.change(predicate), self.table(predicate), self.engine
-        if engine.size(table) + engine.count(net.removed) == engine.count(net.added):
+        if engine.was_empty(table, net.added, net.removed):
             return Version(
                 engine.table(predicate.arity)
             )  # nothing held; a sum that cancels out is dear to join

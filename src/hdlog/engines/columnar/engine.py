@@ -583,6 +583,9 @@ class ColumnarEngine:
             keep = column == other if keep is None else keep & (column == other)
         return found if keep is None else {n: c[keep] for n, c in found.items()}
 
+    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
+        return len(table) + len(removed) == len(added)
+
     def facts(self, table: Table) -> Facts:
         return table.facts()
 

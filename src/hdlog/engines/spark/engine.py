@@ -385,6 +385,10 @@ class SparkEngine:
     def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> None:
         """It would take as many jobs as the join itself."""
 
+    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
+        came, went = (0 if f.frame is None else f.rows for f in (added, removed))
+        return came is not None and went is not None and len(table) + went == came
+
     def facts(self, table: Table) -> Facts:
         frames = table.live()
         if not frames:
