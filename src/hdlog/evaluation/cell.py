@@ -47,10 +47,10 @@ class Cell:
         task = self.asked["task"]
         chosen = None if task == "materialisation" else self.chosen(large=task.startswith("large"))
         fresh = self.asked["fresh"]
-        left_out = fresh and chosen is not None
-        given = (
-            self.without(chosen) if left_out and chosen else self.work.gate.given(self.store.manifest.facts)
-        )
+        if fresh and chosen is not None:
+            given = self.without(chosen)
+        else:
+            given = self.work.gate.given(self.store.manifest.facts)
         self.reasoner = self.work.start(restore=False)
         seconds = self.timed(lambda: self.reasoner.materialise_encoded(given))
         given.clear()
@@ -151,7 +151,7 @@ def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def memory(name: str) -> float:
-    """GB; not ru_maxrss, for a process begins with that of the one that started it."""
+    """Millions of KiB; not ru_maxrss, for a process begins with that of the one that started it."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{name}:")[1].split()[0]) / 1e6
 

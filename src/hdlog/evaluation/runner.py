@@ -23,7 +23,6 @@ from typing import Any
 from hdlog.evaluation import scale as scales
 from hdlog.evaluation.peers import PEERS, peer_is_there
 from hdlog.evaluation.writing import write_store
-from hdlog.pipeline.store import open_store
 
 FRESH = "fresh"
 _LIBRARIES = ("hdlog", "numpy", "numba", "pyarrow", "pyspark", "duckdb")
@@ -120,7 +119,6 @@ class Bench:
             self.say(f"generating {name} at scale {request.scale:g}")
             data = scales.generate(name, request.scale, request.seed, lambda _: None)
             write_store(data, folder)
-        open_store(folder)
         return folder
 
 

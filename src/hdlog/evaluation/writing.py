@@ -17,13 +17,13 @@ from hdlog.errors import UsageError
 from hdlog.evaluation.dataset import Dataset
 from hdlog.pipeline.buckets import buckets_of
 from hdlog.pipeline.export import export
-from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_terms
+from hdlog.pipeline.ingest import write_terms
 from hdlog.pipeline.store import Facts, File, Store
+from hdlog.pipeline.written import write_predicate
 from hdlog.program.model import Predicate
 from hdlog.storing import writing
 
 _BATCH = 1 << 20
-_MOST_ROWS = 1 << 23
 _TERMS_A_BUCKET = 1 << 19
 FORMATS = ("nt", "nt.gz", "parquet")
 
@@ -73,13 +73,7 @@ def write_store(
 
 def _write_facts(store: Store, number: int, predicate: Predicate, data: Dataset) -> Facts:
     columns = [c.astype(np.int64) for c in data.tables[predicate]]
-    rows = len(columns[0])
-    files = tuple(
-        write_facts(store, number, [c[low : low + _MOST_ROWS] for c in columns], min(_MOST_ROWS, rows - low))
-        for low in range(0, rows, _MOST_ROWS)
-    )
-    distinct = tuple(distinct_values([sketch(c)]) for c in columns)
-    return Facts(predicate.name, predicate.arity, number, files, rows, distinct)
+    return write_predicate(store, predicate, number, columns, len(columns[0]))
 
 
 def write_files(

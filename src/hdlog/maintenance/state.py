@@ -205,9 +205,8 @@ class State:
             return self.views[predicate].before()
         net, table, engine = self.change(predicate), self.table(predicate), self.engine
         if engine.was_empty(table, net.added, net.removed):
-            return Version(
-                engine.table(predicate.arity)
-            )  # nothing held; a sum that cancels out is dear to join
+            # Nothing held, and a sum that cancels out is dear to join.
+            return Version(engine.table(predicate.arity))
         return Version(table, (net.removed,), (net.added,))
 
     def new(self, predicate: Predicate, positive: bool = True) -> Version:

@@ -13,16 +13,14 @@ from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, StoreIds, inline_integer, skolem_ids
-from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_skolems
+from hdlog.pipeline.ingest import write_skolems
 from hdlog.pipeline.store import Facts, File, Store
 from hdlog.pipeline.terms import StoredTerms
-from hdlog.pipeline.written import Written, write_new_terms
+from hdlog.pipeline.written import Written, write_new_terms, write_predicate
 from hdlog.program.model import Predicate
 from hdlog.program.ntriples import is_typed
 
 _UNSET = np.int64(-1 << 63)
-_MOST_ROWS = 1 << 23
-"""Of a file."""
 
 
 class EmbeddedGate:
@@ -155,19 +153,7 @@ class EmbeddedGate:
         facts = table.facts()
         columns = [self.store_ids(c) for c in facts.columns()]
         supports = [table.values(facts, s) for s in ("asserted", "nonrecursive", "recursive")]
-        rows = len(facts)
-        files = tuple(
-            write_facts(
-                self.store,
-                number,
-                [c[at : at + _MOST_ROWS] for c in columns],
-                min(_MOST_ROWS, rows - at),
-                [s[at : at + _MOST_ROWS] for s in supports],
-            )
-            for at in range(0, rows, _MOST_ROWS)
-        )
-        distinct = tuple(distinct_values([sketch(c)]) for c in columns)
-        return Facts(predicate.name, predicate.arity, number, files, int(supports[0].sum()), distinct)
+        return write_predicate(self.store, predicate, number, columns, len(facts), supports)
 
     def store_ids(self, ids: Ids) -> StoreIds:
         if len(self._store_ids) < len(self.dictionary) - self._base or (self._known(ids) == _UNSET).any():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hdlog.engines.identifiers import StoreIds
 from hdlog.pipeline.buckets import buckets_of
-from hdlog.pipeline.ingest import write_terms
+from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_terms
 from hdlog.pipeline.store import Facts, File, Store
 from hdlog.program.model import Predicate
+
+_MOST_ROWS = 1 << 23
+"""Of a file."""
 
 
 class Written:
@@ -38,6 +42,27 @@ class Written:
                 found.append(write(predicate, numbers[predicate], table))
         self.note(tables)
         return tuple(found)
+
+
+def write_predicate(
+    store: Store,
+    predicate: Predicate,
+    number: int,
+    columns: Sequence[StoreIds],
+    rows: int,
+    supports: Sequence[NDArray[np.int64]] | None = None,
+) -> Facts:
+    """All facts of a predicate in files that are not too large: asserted ones, unless supports are given."""
+    files = []
+    for low in range(0, rows, _MOST_ROWS):
+        part = slice(low, low + _MOST_ROWS)
+        some = [s[part] for s in supports] if supports is not None else None
+        files.append(
+            write_facts(store, number, [c[part] for c in columns], min(_MOST_ROWS, rows - low), some)
+        )
+    asserted = rows if supports is None else int(supports[0].sum())
+    distinct = tuple(distinct_values([sketch(c)]) for c in columns)
+    return Facts(predicate.name, predicate.arity, number, tuple(files), asserted, distinct)
 
 
 def write_new_terms(store: Store, ids: StoreIds, texts: pa.Array, buckets: int) -> list[File]:

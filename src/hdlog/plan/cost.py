@@ -100,6 +100,7 @@ class Estimator:
     def look_at_cores(self, atoms: Sequence[Atom], share: float) -> None:
         """From now on, count the larger of two estimates, if no more than a share of the facts of an atom can match."""
         assert self.statistics is not None
+        assert not self._factors, "nothing was estimated yet"
         found = self.statistics.core(atoms)
         if found is None or not any(
             n < share * self.statistics.rows(a) for a, (n, _) in zip(atoms, found, strict=True)
@@ -107,7 +108,6 @@ class Estimator:
             return
         for atom, (rows, distinct) in zip(atoms, found, strict=True):
             self._cores[id(atom)] = Factor(rows, distinct)
-        self._factors.clear()
 
     def skew(self, a: Factor, b: Factor, variable: str) -> float:
         """By how much a join of two factors is larger than the estimate; hubs of the one are taken for hubs of the other."""
