@@ -131,7 +131,7 @@ class StandardModule:
         bound = {v.name for v in atoms[done].variables()} if done >= 0 else set()
         relation, builtins = self._apply_builtins(relation, builtins, bound)
         while waiting and not engine.is_empty(relation):
-            before = engine.count(relation)
+            before, width = engine.count(relation), engine.width(relation) - len(bound)
             negated = [i for i in waiting if not self.literals[i][1] and self._is_bound(atoms[i], bound)]
             if negated:
                 choice = negated[0]
@@ -158,7 +158,11 @@ class StandardModule:
                 bound |= {v.name for v in atoms[choice].variables()}
                 relation, builtins = self._apply_builtins(relation, builtins, bound)
             waiting.remove(choice)
-            relation = self._narrowed(relation, self._needed(waiting, builtins), before if waiting else None)
+            relation = engine.keep_columns(relation, self._needed(waiting, builtins))
+            grown = engine.count(relation) > max(_MANY, 2 * before)
+            # Rows that became many, and then equal for lack of a column, are added up.
+            if self.collapses and waiting and grown and engine.width(relation) < width + len(bound):
+                relation = engine.collapse(relation)
         # Literals that only a value made by a BIND completes.
         for i in waiting:
             if not engine.is_empty(relation):
@@ -176,14 +180,6 @@ class StandardModule:
             if [v.name for v in self.literals[i][0].variables() if v.name not in bound] == free
         ]
         return free[0], factors
-
-    def _narrowed(self, relation: Relation, needed: list[str], before: int | None) -> Relation:
-        """Without columns that nothing asks for; rows that became many and then equal are added up."""
-        narrow = self.engine.keep_columns(relation, needed)
-        grown = before is not None and self.engine.count(relation) > max(_MANY, 2 * before)
-        if self.collapses and grown and self.engine.width(narrow) < self.engine.width(relation):
-            return self.engine.collapse(narrow)
-        return narrow
 
     def _is_bound(self, atom: Atom, bound: set[str]) -> bool:
         return all(v.name in bound for v in atom.variables())
