@@ -85,6 +85,27 @@ def test_count_keys_counts_repetitions(values: list[int]) -> None:
     assert counts.tolist() == ([expected[k] for k in sorted(expected)] if len(expected) < len(values) else [])
 
 
+@given(KEYS.map(set), KEYS.map(set))
+def test_agreeing_pairs_counts_pairs_with_one_left_id(a: set[int], b: set[int]) -> None:
+    expected = sum(x >> 32 == y >> 32 for x in a for y in b)
+    assert kernels.agreeing_pairs(array(a), array(b)) == expected
+
+
+@given(KEYS.map(set), st.lists(st.integers(0, 2), min_size=7, max_size=7), st.data())
+def test_reach_pairs_keeps_what_has_come_to_both_stages(
+    keys: set[int], lefts: list[int], data: st.DataObject
+) -> None:
+    rights = data.draw(st.lists(st.integers(0, 2), min_size=7, max_size=7))
+    marks = np.array(lefts, np.uint8), np.array(rights, np.uint8)
+    found = kernels.reach_pairs(array(keys), marks[0], 1, marks[1], 2)
+    kept = [(k >> 32, k & 0xFFFFFFFF) for k in sorted(keys)]
+    kept = [(a, b) for a, b in kept if lefts[a] >= 1 and rights[b] >= 2]
+    assert found.tolist() == [a << 32 | b for a, b in kept]
+    here, there = {a for a, _ in kept}, {b for _, b in kept}
+    assert marks[0].tolist() == [2 if i in here else n for i, n in enumerate(lefts)]
+    assert marks[1].tolist() == [3 if i in there else n for i, n in enumerate(rights)]
+
+
 @given(st.sets(SMALL), st.dictionaries(SMALL, st.integers(1, 3)), st.data())
 def test_grow_run_adds_support_and_wakes_the_dead(
     keys: set[int], given_: dict[int, int], data: st.DataObject

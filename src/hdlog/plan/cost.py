@@ -169,7 +169,7 @@ class Estimator:
         """
         found = self._evaluation(factors, columns, meets, most)
         cores = _cores(factors)
-        if not cores:
+        if not cores or found[1] == inf:
             return found
         inside = self._evaluation(cores, columns, meets, most, dense=True)
         return max(found[0], inside[0]), max(found[1], inside[1])

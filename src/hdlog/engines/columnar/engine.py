@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hdlog.engines.columnar import builtins
 from hdlog.engines.columnar.aggregates import aggregate_groups
 from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.cores import core
 from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.facts import (
     Counts,
@@ -34,7 +35,7 @@ from hdlog.engines.columnar.kernels import (
     Ids,
     Keys,
     Rows,
-    count_keys,
+    agreeing_pairs,
     expand,
     locate,
     meet_groups,
@@ -58,8 +59,6 @@ _List = tuple[Any, Any, Rows, Rows]
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
 _LOW = np.uint64(0xFFFFFFFF)
-_REDUCTIONS = 6
-"""Passes over the facts of a join to find its core."""
 _WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
 _WORTH_HALVES = 100_000
@@ -528,60 +527,24 @@ class ColumnarEngine:
             return float(size)
         if len(bound) == version.table.arity:
             return 1.0 / (1 + size)
-        largest = max((version.table, *version.plus), key=len)
+        largest = _largest(version)
         return float(len(largest) / max(1, largest.distinct(tuple(bound))))
 
     def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
-        values, counts = self._degrees(a, i)
-        others, factors = self._degrees(b, j)
-        at = locate(others, values)
-        hit = at >= 0
-        return float(counts[hit] @ factors[at[hit]])
+        return float(agreeing_pairs(self._by_column(a, i), self._by_column(b, j)))
 
-    def _degrees(self, version: Version, column: int) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """The values of a column with how often each occurs, in the largest part of a version."""
-        largest = max((version.table, *version.plus), key=len)
+    def _by_column(self, version: Version, column: int) -> Keys:
+        """The keys of the largest part of a version, a column first."""
         free = tuple(c for c in range(version.table.arity) if c != column)
-        runs = _runs(largest, ((column,), free))
-        if not runs:
-            return np.empty(0, np.uint64), np.empty(0, np.float64)
-        keys = max(runs, key=lambda run: len(run[0]))[0]
-        values, counts = count_keys(keys >> np.uint64(32))
-        return values, counts.astype(np.float64) if len(counts) else np.ones(len(values))
+        runs = _runs(_largest(version), ((column,), free))
+        return max((keys for keys, *_ in runs), key=len, default=np.empty(0, np.uint64))
 
     def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> list[tuple[float, dict[str, float]]]:
-        size = len(self.dictionary)
-        columns = [self._variable_columns(version, terms) for version, terms in atoms]
-        common: dict[str, NDArray[np.bool_]] = {}
-        rows, before = sum(map(_rows, columns)), 0
-        for _ in range(_REDUCTIONS):
-            for found in columns:
-                for name, values in found.items():
-                    there = np.zeros(size, np.bool_)
-                    there[values] = True
-                    common[name] = common[name] & there if name in common else there
-            columns = [_matching(found, common) for found in columns]
-            rows, before = sum(map(_rows, columns)), rows
-            if rows > 0.9 * before:
-                break
-        return [(float(_rows(found)), {n: float(common[n].sum()) for n in found}) for found in columns]
-
-    def _variable_columns(self, version: Version, terms: Sequence[Term]) -> dict[str, Ids]:
-        """The column of each variable among the facts that agree with the constants, in the largest part of a version."""
-        largest = max((version.table, *version.plus), key=len)
-        facts = largest if isinstance(largest, Facts) else largest.facts()
-        columns = facts.columns()
-        keep: NDArray[np.bool_] | None = None
-        found: dict[str, Ids] = {}
-        for column, term in zip(columns, terms, strict=True):
-            if isinstance(term, Variable) and term.name not in found:
-                found[term.name] = column
-                continue
-            other = (
-                found[term.name] if isinstance(term, Variable) else self.dictionary.encode_terms([term])[0]
-            )
-            keep = column == other if keep is None else keep & (column == other)
-        return found if keep is None else {n: c[keep] for n, c in found.items()}
+        found = []
+        for version, terms in atoms:
+            largest = _largest(version)
+            found.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
+        return core(found, len(self.dictionary), self.encode)
 
     def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
         return len(table) + len(removed) == len(added)
@@ -729,20 +692,13 @@ def _others(terms: Sequence[Term], name: str) -> tuple[int, ...]:
     return tuple(i for i, t in enumerate(terms) if not (isinstance(t, Variable) and t.name == name))
 
 
+def _largest(version: Version) -> Source:
+    found: Source = max((version.table, *version.plus), key=len)
+    return found
+
+
 def _runs(source: Source, order: Order) -> list[tuple[Keys, Flags, Counts | None]]:
     if isinstance(source, Table):
         return [(run.keys, run.dead, None) for run in source.index(order)]
     keys, counts = source.index(order)
     return [(keys, _NONE, counts)]
-
-
-def _rows(found: Mapping[str, Ids]) -> int:
-    return len(next(iter(found.values()))) if found else 1
-
-
-def _matching(found: Mapping[str, Ids], common: Mapping[str, NDArray[np.bool_]]) -> dict[str, Ids]:
-    """The rows all of whose values are common ones."""
-    keep: NDArray[np.bool_] | None = None
-    for name, values in found.items():
-        keep = common[name][values] if keep is None else keep & common[name][values]
-    return dict(found) if keep is None else {n: c[keep] for n, c in found.items()}

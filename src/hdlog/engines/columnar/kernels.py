@@ -16,6 +16,7 @@ Keys = NDArray[np.uint64]
 Ids = NDArray[np.uint32]
 Rows = NDArray[np.int64]
 Flags = NDArray[np.uint8]
+Marks = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 
 _options: dict[str, Any] = {"cache": True, "nogil": True}
@@ -380,6 +381,41 @@ def count_keys(keys: Keys) -> tuple[Keys, Rows]:
             counts[at] = 0
         counts[at] += 1
     return unique, counts
+
+
+@njit("f8(u8[::1], u8[::1])", **_options)
+def agreeing_pairs(a: Keys, b: Keys) -> float:
+    """How many pairs of a sorted key of each have the same upper half."""
+    total = 0.0
+    i = j = 0
+    while i < a.shape[0] and j < b.shape[0]:
+        x, y = a[i] >> np.uint64(32), b[j] >> np.uint64(32)
+        if x < y:
+            i = _lower_bound(a, i, y << np.uint64(32), 1)
+        elif y < x:
+            j = _lower_bound(b, j, x << np.uint64(32), 1)
+        else:
+            first, second = i, j
+            while i < a.shape[0] and a[i] >> np.uint64(32) == x:
+                i += 1
+            while j < b.shape[0] and b[j] >> np.uint64(32) == x:
+                j += 1
+            total += float(i - first) * float(j - second)
+    return total
+
+
+@njit("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)", **_options)
+def reach_pairs(keys: Keys, lefts: Marks, left: int, rights: Marks, right: int) -> Keys:
+    """The keys both of whose halves have come to a stage, and bring them to the next."""
+    found = np.empty(keys.shape[0], np.uint64)
+    n = 0
+    for i in range(keys.shape[0]):
+        a, b = keys[i] >> np.uint64(32), keys[i] & np.uint64(0xFFFFFFFF)
+        if lefts[a] >= left and rights[b] >= right:
+            lefts[a], rights[b] = left + 1, right + 1
+            found[n] = keys[i]
+            n += 1
+    return found[:n].copy()
 
 
 @njit("Tuple((u8[::1], i8[::1], u8[::1]))(u8[::1], u1[::1], i8[::1], u8[::1], i8[::1])", **_options)
