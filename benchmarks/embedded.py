@@ -167,24 +167,19 @@ def startup(repeat: int) -> None:
     print(f"a program of four facts from the shell: {took:.2f} s")
 
 
-def high_water_mark() -> int:
-    """Bytes this process has ever had at once."""
-    (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM"))
-    return 1024 * int(line.split()[1])
-
-
-def memory() -> None:
+def bytes_a_fact() -> None:
     """Peak memory of a process that has a closure of 16 M facts with two indexes, per fact."""
     code = (
         "from benchmarks.embedded import *\n"
+        "from hdlog.evaluation.cell import memory\n"
         "reasoner = Reasoner(CLOSURE)\n"
-        "before = high_water_mark()\n"
+        "before = memory('VmHWM')\n"
         "facts = load_columns(reasoner, {Predicate('edge', 2): random_graph(5_000, 10_000, 3)})\n"
         "table = reasoner.stored_tables()[Predicate('path', 2)]\n"
         "table.index(((1,), (0,)))\n"
         "reasoner.materialise_encoded(facts)\n"
-        "peak = high_water_mark()\n"
-        "print(f'{len(table):,} facts with two indexes: peak {(peak - before) / len(table):.0f} bytes a fact, '\n"
+        "peak = memory('VmHWM')\n"
+        "print(f'{len(table):,} facts with two indexes: peak {1e9 * (peak - before) / len(table):.0f} bytes a fact, '\n"
         "      f'{table.nbytes / len(table):.0f} of them in tables')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -203,7 +198,7 @@ def main() -> None:
     if wanted in (None, "peer"):
         lubm_against_duckdb(options.repeat)
     if wanted in (None, "memory"):
-        memory()
+        bytes_a_fact()
     if wanted in (None, "closure"):
         sql = (
             "with recursive path(x, y) as (select x, y from edge union select p.x, e.y from path p "

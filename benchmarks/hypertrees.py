@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from benchmarks.generators import graph
 from hdlog.api import Reasoner
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.evaluation import collaborators, exp, lubm
+from hdlog.evaluation.cell import memory
 from hdlog.evaluation.dataset import Dataset
 from hdlog.evaluation.duck import expressions
 from hdlog.evaluation.loading import load
@@ -163,9 +163,7 @@ def print_peak(task: str, method: Method) -> None:
     else:
         reasoner, facts = loaded(exp.generate(instances=60), method)
         reasoner.materialise_encoded(facts)
-    # Not ru_maxrss: a process begins with that of the one that started it.
-    status = Path("/proc/self/status").read_text()
-    print(int(status.split("VmHWM:")[1].split()[0]) / 2**20)
+    print(memory("VmHWM"))
 
 
 # Methods and improvements, at sizes that the slow ones can stand.

@@ -151,9 +151,9 @@ def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def memory(name: str) -> float:
-    """Millions of KiB; not ru_maxrss, for a process begins with that of the one that started it."""
+    """GB of this process; not ru_maxrss, for a process begins with that of the one that started it."""
     status = Path("/proc/self/status").read_text()
-    return int(status.split(f"{name}:")[1].split()[0]) / 1e6
+    return int(status.split(f"{name}:")[1].split()[0]) * 1024 / 1e9
 
 
 def main() -> None:
