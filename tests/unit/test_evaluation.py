@@ -13,9 +13,13 @@ from typer.testing import CliRunner
 
 from hdlog.api import Reasoner
 from hdlog.cli import app
-from hdlog.evaluation import lubm, paper
-from hdlog.evaluation.rule_sets import rule_text
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.evaluation import lubm, paper, souffle_peer
+from hdlog.evaluation.loading import load
+from hdlog.evaluation.numbers import Numbers
+from hdlog.evaluation.rule_sets import rule_text, rules
 from hdlog.evaluation.runner import Bench, Request, read_results
+from hdlog.evaluation.scale import DATA, generate
 from hdlog.evaluation.tables import seconds_cell
 from hdlog.evaluation.writing import write_store
 from hdlog.pipeline.export import export
@@ -141,11 +145,32 @@ def test_bench_tells_a_wrong_result_and_a_cell_over_the_limit(tmp_path: Path) ->
 def test_bench_runs_a_peer_on_the_same_facts(tmp_path: Path) -> None:
     call("bench", "--benchmarks", "exp,lubm-l", "--methods", "combined", "--tasks", "materialisation",
          "--scale", "0.002", "--peers", "--out", str(tmp_path))  # fmt: skip
-    peers = [r for r in read_results(tmp_path / "results.jsonl") if r["method"] == "duckdb"]
-    assert [(r["benchmark"], r["status"], r["agrees"]) for r in peers] == [
-        ("exp", "ok", True),
-        ("lubm-l", "ok", True),
-    ]
+    peers = [r for r in read_results(tmp_path / "results.jsonl") if r["method"] in ("duckdb", "clingo")]
+    assert {(r["benchmark"], r["method"], r["status"], r["agrees"]) for r in peers} == {
+        (benchmark, peer, "ok", True) for benchmark in ("exp", "lubm-l") for peer in ("duckdb", "clingo")
+    }
+    assert "| materialisation | clingo |" in (tmp_path / "tables.md").read_text()
+
+
+def test_bench_says_which_peers_it_goes_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = runner.invoke(
+        app,
+        ["bench", *BENCH, "--tasks", "materialisation", "--limit", "0", "--peers", "--out", str(tmp_path)],
+    )
+    assert "without souffle: no souffle on PATH" in found.output
+
+
+@pytest.mark.parametrize("name", ["exp", "lubm-l", "lubm-l+c"])
+def test_what_souffle_is_given_means_the_same(name: str, tmp_path: Path) -> None:
+    """Soufflé may not be there, but hdlog reads its language."""
+    data = generate(DATA[name], 0.002, 1, lambda _: None)
+    expected = Reasoner(rules(name), engine=(engine := ColumnarEngine()))
+    expected.materialise_encoded(load(engine, data))
+    souffle_peer.write_files(Numbers(rules(name), data.tables), tmp_path)
+    found = runner.invoke(app, ["run", str(tmp_path / "program.dl"), "-F", str(tmp_path)])
+    assert found.exit_code == 0, found.output
+    assert souffle_peer.counted(found.stdout) == len(expected)
 
 
 def test_bench_refuses_what_it_does_not_know() -> None:

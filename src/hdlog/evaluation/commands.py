@@ -138,7 +138,7 @@ def bench(
     ] = None,
     seed: SeedOption = 1,
     peers: Annotated[
-        bool, typer.Option("--peers", help="Other engines too, where they are installed.")
+        bool, typer.Option("--peers", help="DuckDB, clingo and Soufflé too, where they are installed.")
     ] = False,
     data: Annotated[
         Path | None, typer.Option(help="Where generated facts are kept; in --out unless given.")
@@ -147,6 +147,7 @@ def bench(
     """Run the paper's evaluation: methods, benchmarks and tasks, with tables and plots beside the paper's figures."""
     from hdlog.engines.columnar.budget import Budget
     from hdlog.evaluation import paper
+    from hdlog.evaluation.peers import PEERS, missing
     from hdlog.evaluation.runner import Bench, requests
 
     chosen = [
@@ -156,7 +157,12 @@ def bench(
     console = Console(stderr=True)
     room = memory or Budget().memory / 1e9
     runner = Bench(out, data or out / "data", limit, room, lambda text: console.print(text, highlight=False))
-    runner.run(requests(chosen[0], chosen[1], chosen[2], engine, scale, seed, peers))
+    others = {peer: missing(peer) for peer in PEERS} if peers else {}
+    for peer, why in others.items():
+        if why:
+            console.print(f"without {peer}: {why}", highlight=False)
+    there = [peer for peer, why in others.items() if not why]
+    runner.run(requests(chosen[0], chosen[1], chosen[2], engine, scale, seed, there))
     for line in report(out):
         print(line)
 

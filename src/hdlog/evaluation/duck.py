@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hdlog.engines.identifiers import INTEGERS
 from hdlog.evaluation import exp
+from hdlog.evaluation.numbers import Tables, signed
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Atom, Predicate, Program, Rule
 from hdlog.program.terms import Variable
 
-Ids = NDArray[Any]
 Counts = dict[str, int]
 OPERATORS = {"Minus": "-", "Plus": "+", "Times": "*"}
 _MANY = 1 << 32
 """More than there are ids of instances."""
 
 
-def run(benchmark: str, program: Program, tables: Mapping[Predicate, list[Ids]]) -> tuple[float, int]:
+def run(benchmark: str, program: Program, tables: Tables) -> tuple[float, int]:
     """Seconds, loading included, and facts."""
     if benchmark == "exp":
         counts, seconds = expressions(tables)
@@ -58,13 +56,6 @@ def load(connection: duckdb.DuckDBPyConnection, name: str, columns: list[NDArray
     connection.unregister("arrow")
 
 
-def signed(column: NDArray[Any]) -> NDArray[Any]:
-    """Ids as they are, integers as their values."""
-    if column.dtype == np.uint32:
-        return column.view(np.int32)
-    return column - INTEGERS if len(column) and column[0] < 0 else column.astype(np.int32)
-
-
 def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     (found,) = connection.execute(f"select count(*) from {query}").fetchone() or (0,)
     return int(found)
@@ -82,7 +73,7 @@ class DuckLoop:
             columns = ", ".join(f"c{i} integer" for i in range(predicate.arity))
             self.connection.execute(f"create table {name}({columns})")
 
-    def run(self, tables: Mapping[Predicate, list[Ids]]) -> tuple[float, int]:
+    def run(self, tables: Tables) -> tuple[float, int]:
         """Seconds, loading included, and facts of the program's predicates."""
         start = time.perf_counter()
         for predicate, columns in tables.items():
@@ -156,7 +147,7 @@ class DuckLoop:
         return f"select distinct {wanted} from {', '.join(tables)}{where}"
 
 
-def expressions(tables: Mapping[Predicate, list[Ids]]) -> tuple[Counts, float]:
+def expressions(tables: Tables) -> tuple[Counts, float]:
     """Exp by a loop of its own; the evaluation of a node in an instance is the number node * K + instance.
 
     The three facts of an evaluation come in the same round, so the new ones among evaluations are delta enough.

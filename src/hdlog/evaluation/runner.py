@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hdlog.evaluation import scale as scales
-from hdlog.evaluation.peers import PEERS, peer_is_there
+from hdlog.evaluation.peers import PEERS
 from hdlog.evaluation.writing import write_store
 
 FRESH = "fresh"
@@ -164,13 +164,10 @@ def requests(
     engine: str,
     scale: float,
     seed: int,
-    peers: bool,
+    peers: Sequence[str],
 ) -> list[Request]:
     found = [Request(b, m, t, engine, scale, seed) for b in benchmarks for m in methods for t in tasks]
-    if peers:
-        there = [p for p in PEERS if peer_is_there(p)]
-        found += [Request(b, p, "materialisation", engine, scale, seed) for b in benchmarks for p in there]
-    return found
+    return found + [Request(b, p, "materialisation", engine, scale, seed) for b in benchmarks for p in peers]
 
 
 def circumstances() -> dict[str, Any]:
