@@ -156,6 +156,9 @@ class Engine(Encoder, Protocol):
         """For each atom of a join, about how many of its facts have only values that all atoms of their variables have,
         and how many values of each variable these have; None if that is not cheap to tell."""
 
+    def flat(self, version: Version) -> Version:
+        """The same facts; in one piece where that pays, for a version that is matched again and again."""
+
     def was_empty(self, table: Table, added: FactSet, removed: FactSet) -> bool:
         """Whether a table is known, without computing anything, to have had no facts before a change."""
 

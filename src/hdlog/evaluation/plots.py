@@ -17,6 +17,7 @@ from hdlog.evaluation import paper
 
 Result = Mapping[str, Any]
 _COLOURS = {"standard": "#9aa5b1", "hd": "#e0a458", "combined": "#2f6f8f"}
+_STYLES: dict[str, Any] = {"combined": "-", "standard": "--", "hd": ":"}
 _FORMATS = ("png", "svg")
 
 
@@ -28,8 +29,10 @@ def draw(results: Sequence[Result], folder: Path) -> list[Path]:
         name = f"{engine}-{scale:g}"
         found += _saved(_seconds(chosen, scale == 1), folder / f"seconds-{name}")
         found += _saved(_memory(chosen, scale == 1), folder / f"memory-{name}")
-    if len({r["scale"] for r in results}) > 1:
-        found += _saved(_growth(results), folder / "growth")
+    for engine in sorted({r["engine"] for r in results}):
+        chosen = [r for r in results if r["engine"] == engine]
+        if len({r["scale"] for r in chosen}) > 1:
+            found += _saved(_growth(chosen), folder / f"growth-{engine}")
     return found
 
 
@@ -85,21 +88,29 @@ def _memory(results: Sequence[Result], full: bool) -> Any:
 
 
 def _growth(results: Sequence[Result]) -> Any:
-    figure, axis = plt.subplots(figsize=(6, 3.8))
-    for benchmark in paper.BENCHMARKS:
-        points = sorted(
-            (r["given"], r["seconds"])
-            for r in results
-            if (r["benchmark"], r["method"], r["task"], r["status"])
-            == (benchmark, "combined", paper.TASKS[0], "ok")
-        )
-        if len(points) > 1:
-            axis.plot(*zip(*points, strict=True), marker="o", label=paper.TITLES[benchmark])
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    axis.set_xlabel("facts given")
-    axis.set_ylabel("seconds to materialise, combined")
-    axis.legend(fontsize=8)
+    figure, axes = plt.subplots(1, 4, figsize=(14, 3.4), sharey=True)
+    for axis, task in zip(axes, paper.TASKS, strict=True):
+        for colour, benchmark in enumerate(paper.BENCHMARKS):
+            for method, style in _STYLES.items():
+                wanted = (benchmark, method, task, "ok")
+                points = sorted(
+                    (r["given"], r["seconds"])
+                    for r in results
+                    if (r["benchmark"], r["method"], r["task"], r["status"]) == wanted
+                )
+                if len(points) > 1:
+                    axis.plot(*zip(*points, strict=True), style, marker=".", color=f"C{colour}", linewidth=1)
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        axis.set_title(task, fontsize=10)
+        axis.set_xlabel("facts given")
+    axes[0].set_ylabel("seconds")
+    handles = [Line2D([0], [0], color=f"C{i}") for i in range(len(paper.BENCHMARKS))]
+    handles += [Line2D([0], [0], color="black", linestyle=style) for style in _STYLES.values()]
+    labels = [*(paper.TITLES[b] for b in paper.BENCHMARKS), *_STYLES]
+    figure.legend(
+        handles, labels, loc="upper center", ncol=7, fontsize=8, frameon=False, bbox_to_anchor=(0.5, 1.06)
+    )
     return figure
 
 

@@ -48,7 +48,7 @@ def _one_run(results: Sequence[Result], engine: str, scale: float, seed: int) ->
     lines += ["", f"GB after materialisation, peak / static{beside}; and facts.", ""]
     lines += _row(["method", *(paper.TITLES[b] for b in there)])
     lines += _row(["---", *("---:" for _ in there)])
-    for method in paper.METHODS:
+    for method in (*paper.METHODS, *extra):
         row = [_memory_cell(cells.get((b, method, paper.TASKS[0])), b, method, scale == 1) for b in there]
         if any(row):
             lines += _row([method, *row])
@@ -77,7 +77,8 @@ def _memory_cell(result: Result | None, benchmark: str, method: str, full: bool)
     beside = f" ({theirs[0]} / {theirs[1]})" if theirs else ""
     if result["status"] != "ok":
         return _SHORT[result["status"]].format(**result) + beside
-    return f"{result['peak']:.1f} / {result['static']:.1f}{beside}"
+    static = f" / {result['static']:.1f}" if "static" in result else ""
+    return f"{result['peak']:.1f}{static}{beside}"
 
 
 def _count(results: Sequence[Result], benchmark: str, what: str, theirs: int | None) -> str:

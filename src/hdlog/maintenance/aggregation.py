@@ -31,7 +31,7 @@ class AggregateModule:
         if self.engine.is_empty(change.delta):
             return {}
         groups = self.engine.heads_of(change.delta, self.width)
-        after, before = self._values(change.first, groups), self._values(change.second, groups)
+        before, after = self._values(change.first, groups), self._values(change.second, groups)
         return {0: self.engine.plus([after, self.engine.opposite(before)], self.width + 1)}
 
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hdlog.engines.protocol import FactSet, Version
-from hdlog.maintenance.module import Change, Module
+from hdlog.maintenance.module import Change, LaterChange, Module
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.state import NetChange, State, Step
 from hdlog.maintenance.trace import Trace
@@ -25,7 +25,7 @@ FactSets = dict[Predicate, FactSet]
 class Phase:
     """How what rules read changes in a phase."""
 
-    outside: Callable[[Predicate, bool, bool], Change]
+    outside: Callable[[Predicate, bool, bool], LaterChange]
     """of a finished predicate: predicate, sign, whether it is the first round"""
     inside: Callable[[Predicate, FactSet], Change]
     """of a predicate of the component, which has changed already"""
@@ -161,7 +161,7 @@ class DRed:
         a change are the labels L+ and L-: nodes before the one with the delta are matched in one, those after it in
         the other.
         """
-        changes: dict[tuple[Predicate, bool], Change] = {}
+        changes: dict[tuple[Predicate, bool], Change | LaterChange] = {}
         changed = {p for p, facts in delta.items() if not self.engine.is_empty(facts)}
 
         def reached(module: Module) -> bool:

@@ -91,7 +91,7 @@ class Driver:
 
     def _run(self, steps: Steps, asserted: Mapping[Predicate, FactSet]) -> dict[Predicate, NetChange]:
         self.trace.start(len(steps))
-        self.state.net, self.state.derived = {}, {}
+        self.state.net, self.state.derived, self.state.flat = {}, {}, {}
         self.decompositions.begin()
         for step in steps:
             here = {p: asserted[p] for p in step.predicates if p in asserted}
@@ -103,7 +103,7 @@ class Driver:
                 self._update_node(node)
             self._update_step(replace(step, nodes=self.decompositions.inner_nodes(step)), here)
         self.decompositions.settle(self.modules.values())
-        self.state.derived = {}
+        self.state.derived, self.state.flat = {}, {}
         return {p: n for p, n in self.state.net.items() if not n.is_empty}
 
     def _planned(self, step: Step, asserted: Mapping[Predicate, FactSet]) -> Step:

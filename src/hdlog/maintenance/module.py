@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from hdlog.engines.protocol import Engine, FactSet, Version
@@ -15,7 +16,8 @@ class Change:
     """How one literal's facts change in a step: the difference, and the facts on either side of it.
 
     In a step, derivations are counted that use a fact of at least one `delta`. The literals before the one
-    that uses it are matched in `first`, those after it in `second`, so each derivation is counted once.
+    that uses it are matched in `first`, those after it in `second`, so each derivation is counted once. What is counted is
+    the derivations in `second` without those in `first`: `second` is `first` and `delta`.
     """
 
     delta: FactSet
@@ -23,7 +25,24 @@ class Change:
     second: Version
 
 
-Changes = Mapping[tuple[Predicate, bool], Change]
+class LaterChange:
+    """A change whose sides are found when first asked for: few rules look at both."""
+
+    def __init__(self, delta: FactSet, first: Callable[[], Version], second: Callable[[], Version]) -> None:
+        self.delta = delta
+        self._first = first
+        self._second = second
+
+    @cached_property
+    def first(self) -> Version:
+        return self._first()
+
+    @cached_property
+    def second(self) -> Version:
+        return self._second()
+
+
+Changes = Mapping[tuple[Predicate, bool], Change | LaterChange]
 """By predicate and whether the literal is positive."""
 
 

@@ -13,6 +13,8 @@ from hdlog.program.model import Atom, Bind, Call, Filter, Negation, Predicate, R
 from hdlog.program.terms import Variable
 
 _MANY = 1000
+_UPHEAVAL = 1.0
+"""Shares of the literals that change, added up."""
 
 
 class StandardModule:
@@ -42,6 +44,8 @@ class StandardModule:
         self._head_names = {v.name for head in rule.heads for v in head.variables()}
 
     def derive(self, changes: Changes) -> Mapping[int, FactSet]:
+        if self.meets and self._is_upheaval(changes):
+            return self._difference(changes)
         keys = self.reads
         parts: list[Relation] = []
         for i, (atom, positive) in enumerate(self.literals):
@@ -62,8 +66,30 @@ class StandardModule:
             parts.append(relation)
         return self._concluded(parts)
 
+    def _is_upheaval(self, changes: Changes) -> bool:
+        """Whether so much changes that matching everything twice is less work than matching each delta."""
+        share = 0.0
+        for key in self.reads:
+            change = changes[key]
+            if not self.engine.is_empty(change.delta):
+                sides = (self.engine.fan_out(side, ()) for side in (change.first, change.second))
+                share += self.engine.count(change.delta) / max(1.0, *sides)
+        return share > _UPHEAVAL
+
+    def _difference(self, changes: Changes) -> Mapping[int, FactSet]:
+        before = self.derive_all({key: changes[key].first for key in self.reads})
+        after = self.derive_all({key: changes[key].second for key in self.reads})
+        found = {}
+        for n in before.keys() | after.keys():
+            parts = [after[n]] if n in after else []
+            parts += [self.engine.opposite(before[n])] if n in before else []
+            found[n] = self.engine.plus(parts, len(self.rule.heads[n].terms))
+        return found
+
     def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
         found = [versions[key] for key in self.reads]
+        if any(is_void(self.engine, v) for v, (_, p) in zip(found, self.literals, strict=True) if p):
+            return {}
         if self.meets:
             return self._concluded([self._from(self._best_start(found, 0), found)])
         return self._concluded([self._match(self.engine.unit(), found, done=-1)])

@@ -6,11 +6,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from hdlog.engines.protocol import Engine, FactSet, Table, Version
 from hdlog.errors import HdlogError
-from hdlog.maintenance.module import Change, Changes, Module
+from hdlog.maintenance.module import Changes, LaterChange, Module
 from hdlog.maintenance.nodes import Counts, Node
 from hdlog.program.model import Predicate, Rule
 
@@ -88,6 +88,8 @@ class State:
     views: dict[Predicate, Counts] = field(default_factory=dict)
     derived: dict[tuple[Module, str], Mapping[int, FactSet]] = field(default_factory=dict)
     """of this update, for rules with several heads"""
+    flat: dict[tuple[str, Predicate, bool], Version] = field(default_factory=dict)
+    """versions of this update, in one piece where much has changed"""
     spent: dict[Rule, float] = field(default_factory=lambda: defaultdict(float))
     """seconds, by rule and by the rule of a node"""
 
@@ -201,6 +203,27 @@ class State:
     # Moments of a predicate: before the update, after it, and what holds before and after.
 
     def old(self, predicate: Predicate, positive: bool = True) -> Version:
+        return self._flat("old", predicate, positive, self._old)
+
+    def new(self, predicate: Predicate, positive: bool = True) -> Version:
+        return self._flat("new", predicate, positive, self._new)
+
+    def lasting(self, predicate: Predicate, positive: bool = True) -> Version:
+        """For a negative literal, what does not hold before and after: the facts of either."""
+        return self._flat("lasting", predicate, positive, self._lasting)
+
+    def _flat(
+        self, moment: str, predicate: Predicate, positive: bool, find: Callable[[Predicate, bool], Version]
+    ) -> Version:
+        """What does not change any more is brought into one piece once."""
+        if not self.has_changed(predicate):
+            return find(predicate, positive)
+        key = (moment, predicate, positive)
+        if key not in self.flat:
+            self.flat[key] = self.engine.flat(find(predicate, positive))
+        return self.flat[key]
+
+    def _old(self, predicate: Predicate, _: bool) -> Version:
         if predicate in self.views:
             return self.views[predicate].before()
         net, table, engine = self.change(predicate), self.table(predicate), self.engine
@@ -209,13 +232,12 @@ class State:
             return Version(engine.table(predicate.arity))
         return Version(table, (net.removed,), (net.added,))
 
-    def new(self, predicate: Predicate, positive: bool = True) -> Version:
+    def _new(self, predicate: Predicate, _: bool) -> Version:
         if predicate in self.views:
             return self.views[predicate].now()
         return Version(self.table(predicate))
 
-    def lasting(self, predicate: Predicate, positive: bool = True) -> Version:
-        """For a negative literal, what does not hold before and after: the facts of either."""
+    def _lasting(self, predicate: Predicate, positive: bool) -> Version:
         if predicate in self.views:
             return self.views[predicate].lasting()
         net = self.change(predicate)
@@ -233,31 +255,31 @@ class State:
         """Whether a finished predicate that the module reads has changed."""
         return any(self.has_changed(p) for p, _ in module.sources)
 
-    def _counted(self, predicate: Predicate, positive: bool) -> Change:
+    def _counted(self, predicate: Predicate, positive: bool) -> LaterChange:
+        sides = partial(self.old, predicate), partial(self.new, predicate)
         if predicate in self.views:
-            view = self.views[predicate]
-            return Change(view.total(), view.now(), view.before())
+            return LaterChange(self.views[predicate].total(), *sides)
         came, went = self._came_and_went(predicate, positive)
         delta = came
         if not self.engine.is_empty(went):
             delta = self.engine.plus([came, self.engine.opposite(went)], predicate.arity)
-        return Change(delta, self.new(predicate), self.old(predicate))
+        return LaterChange(delta, *sides)
 
-    def shrinking(self, predicate: Predicate, positive: bool, first_round: bool) -> Change:
+    def shrinking(self, predicate: Predicate, positive: bool, first_round: bool) -> LaterChange:
         """From the old to what lasts: only losses, all in the first round."""
         _, went = self._came_and_went(predicate, positive)
-        rest = self.lasting(predicate, positive)
+        rest = partial(self.lasting, predicate, positive)
         if first_round:
-            return Change(went, rest, self.old(predicate))
-        return Change(self.engine.no_facts(predicate.arity), rest, rest)
+            return LaterChange(went, rest, partial(self.old, predicate))
+        return LaterChange(self.engine.no_facts(predicate.arity), rest, rest)
 
-    def growing(self, predicate: Predicate, positive: bool, first_round: bool) -> Change:
+    def growing(self, predicate: Predicate, positive: bool, first_round: bool) -> LaterChange:
         """From what lasts to the new: only gains, all in the first round."""
         came, _ = self._came_and_went(predicate, positive)
-        new = self.new(predicate)
+        new = partial(self.new, predicate)
         if first_round:
-            return Change(came, self.lasting(predicate, positive), new)
-        return Change(self.engine.no_facts(predicate.arity), new, new)
+            return LaterChange(came, partial(self.lasting, predicate, positive), new)
+        return LaterChange(self.engine.no_facts(predicate.arity), new, new)
 
     def _came_and_went(self, predicate: Predicate, positive: bool) -> tuple[FactSet, FactSet]:
         if predicate in self.views:

@@ -59,6 +59,8 @@ _List = tuple[Any, Any, Rows, Rows]
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
 _LOW = np.uint64(0xFFFFFFFF)
+_FLAT = 8
+"""A version becomes one piece if its smaller pieces and dead facts are more than one in so many."""
 _WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
 _WORTH_HALVES = 100_000
@@ -312,12 +314,7 @@ class ColumnarEngine:
         if len(runs) != 1 or len(runs[0][1]):
             if 4 * len(left) < sum(map(len, sources)):
                 return None
-            facts = sum_facts(
-                [version.table.facts(), *version.plus, *(f.negated() for f in version.minus)],
-                self.pairs,
-                len(terms),
-            )
-            runs = _runs(facts, order)
+            runs = _runs(self._sum(version), order)
         keys, _, counts = runs[0]
         lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
         return keys, _NO_COUNTS if counts is None else counts, *self._ranges(keys, lefts, len(bound) == 1)
@@ -545,6 +542,16 @@ class ColumnarEngine:
             largest = _largest(version)
             found.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
         return core(found, len(self.dictionary), self.encode)
+
+    def flat(self, version: Version) -> Version:
+        sizes = [len(version.table), *map(len, (*version.plus, *version.minus))]
+        if _FLAT * (sum(sizes) + version.table.dead - max(sizes)) <= max(sizes):
+            return version
+        return Version(self.table(version.table.arity), (self._sum(version),))
+
+    def _sum(self, version: Version) -> Facts:
+        parts = [version.table.facts(), *version.plus, *(f.negated() for f in version.minus)]
+        return sum_facts(parts, self.pairs, version.table.arity)
 
     def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
         return len(table) + len(removed) == len(added)

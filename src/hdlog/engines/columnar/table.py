@@ -135,6 +135,11 @@ class Table:
     def __len__(self) -> int:
         return self.live
 
+    @property
+    def dead(self) -> int:
+        """Facts that are stored, but do not hold."""
+        return sum(map(len, self.runs)) - self.live
+
     def _save(self) -> None:
         if self._saved != self.journal.number:
             self._saved = self.journal.number

@@ -385,6 +385,10 @@ class SparkEngine:
     def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> None:
         """It would take as many jobs as the join itself."""
 
+    def flat(self, version: Version) -> Version:
+        """Spark joins a union as well as one frame."""
+        return version
+
     def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
         came, went = (0 if f.frame is None else f.rows for f in (added, removed))
         return came is not None and went is not None and len(table) + went == came
