@@ -14,6 +14,7 @@ from hdlog.maintenance.dred import DRed
 from hdlog.maintenance.hypertree import HypertreeModule
 from hdlog.maintenance.module import Change, Changes
 from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.standard import StandardModule
 from hdlog.plan import planner, views
 from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate
@@ -100,6 +101,25 @@ def forget_losses_of_views(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DRed, "_lose", forgetful)
 
 
+def forget_what_held_before_an_upheaval(patch: pytest.MonkeyPatch) -> None:
+    def forgetful(module: StandardModule, changes: Changes) -> object:
+        return module.derive_all({key: changes[key].second for key in module.reads})
+
+    patch.setattr(StandardModule, "_difference", forgetful)
+
+
+def match_all_deltas_on_one_side(patch: pytest.MonkeyPatch) -> None:
+    """A derivation that uses two changed facts is found twice, where not all is matched anew."""
+    derive = StandardModule.derive
+
+    def careless(module: StandardModule, changes: Changes) -> object:
+        if not module.meets or module._is_upheaval(changes):
+            return derive(module, changes)
+        return derive(module, {key: Change(c.delta, c.second, c.second) for key, c in changes.items()})
+
+    patch.setattr(StandardModule, "derive", careless)
+
+
 PAPER = Tuning("hd").without("views,virtual")
 
 
@@ -110,6 +130,8 @@ PAPER = Tuning("hd").without("views,virtual")
         (forget_what_may_be_restored, PAPER),
         (swap_the_sides_of_views, Tuning("hd")),
         (forget_losses_of_views, Tuning("hd")),
+        (forget_what_held_before_an_upheaval, Tuning("hd")),
+        (match_all_deltas_on_one_side, Tuning("hd")),
     ],
 )
 def test_a_planted_bug_is_caught(
