@@ -108,6 +108,23 @@ def test_joins_multiply_and_projections_add_multiplicities(
 
 @every_engine
 @given(st.data())
+def test_a_flat_version_has_the_same_facts(make: Callable[[], Any], data: st.DataObject) -> None:
+    engine = make()
+    arity = data.draw(ARITIES)
+    stored, plus, minus, gone = (data.draw(bags(arity)) for _ in range(4))
+    made = table(engine, arity, stored)
+    engine.begin()
+    withdrawn = facts(engine, arity, {row: -1 for row in gone if row in stored})
+    engine.settle(made, withdrawn, engine.no_facts(arity))
+    engine.commit()
+    version = Version(made, (facts(engine, arity, plus),), (facts(engine, arity, minus),))
+    terms = tuple(Variable(f"v{i}") for i in range(arity))
+    whole, flat = (engine.join(engine.unit(), v, terms) for v in (version, engine.flat(version)))
+    assert bag(engine, engine.project(flat, terms)) == bag(engine, engine.project(whole, terms))
+
+
+@every_engine
+@given(st.data())
 def test_antijoin_keeps_rows_without_a_fact(make: Callable[[], Any], data: st.DataObject) -> None:
     engine = make()
     left, stored = data.draw(bags(2)), data.draw(bags(2))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import threading
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -15,6 +18,7 @@ import rdflib
 
 import hdlog
 from hdlog import Reasoner
+from hdlog.engines.columnar import engine as engine_module
 from hdlog.engines.columnar.budget import IntermediateTooLarge
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.load import InputError
@@ -233,6 +237,61 @@ def test_an_interrupt_in_mid_update_leaves_everything_as_it_was() -> None:
     reasoner.trace.listen = None
     reasoner.update(add=[("edge", 5, 6)], delete=[("edge", 20, 0)])
     assert reasoner.tables() == before
+
+
+def test_what_an_interrupted_update_found_is_forgotten() -> None:
+    """The rule for p becomes recursive after it, so that its supports are moved by what holds then."""
+    edges = [("e", i, i + 1) for i in range(20)]
+
+    def after(interrupted_at: int) -> tuple[object, bool]:
+        reasoner = Reasoner("p[?x, ?z] :- e[?x, ?y], e[?y, ?z] . q[?x] :- p[?x, ?y], p[?y, ?x] .")
+        reasoner.update(add=edges)
+        left = interrupted_at
+
+        def interrupt(event: Event) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise KeyboardInterrupt
+
+        reasoner.trace.listen = interrupt
+        if interrupted_at:
+            with contextlib.suppress(KeyboardInterrupt):
+                reasoner.update(delete=edges[:8])
+                reasoner.update(add=edges[:8])
+        reasoner.trace.listen = None
+        reasoner.add_rules("e[?x, ?z] :- p[?x, ?z], go[?x] .")
+        reasoner.update(delete=edges[:8])
+        return reasoner.tables(), left == 0
+
+    expected, _ = after(0)
+    found = [after(at) for at in range(1, 5)]
+    assert any(interrupted for _, interrupted in found)
+    assert all(tables == expected for tables, _ in found)
+
+
+def test_rules_and_their_steps_may_ask_for_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_WORTH_THREADS", 1000)
+    monkeypatch.setattr(engine_module, "_WORTH_HALVES", 1000)
+    rules = """
+        t[?x] :- e[?x, ?y], e[?y, ?z], e[?z, ?x] .
+        t[?y] :- e[?x, ?y], e[?y, ?z], e[?x, ?z] .
+        t[?z] :- e[?y, ?x], e[?z, ?y], e[?z, ?x], e[?w, ?z], e[?w, ?x] .
+    """
+    drawn = np.random.default_rng(1).integers(0, 400, (20_000, 2)).tolist()
+    counts = []
+
+    def run(threads: int) -> None:
+        reasoner = Reasoner(rules, engine=ColumnarEngine(threads=threads), method="hd")
+        reasoner.update(add=[("e", a, b) for a, b in drawn])
+        counts.append(reasoner.tables())
+
+    run(1)
+    worker = threading.Thread(target=run, args=(2,), daemon=True)
+    worker.start()
+    worker.join(120)
+    assert not worker.is_alive(), "threads wait for each other"
+    assert counts[0] == counts[1]
 
 
 def test_unknown_predicates_are_told_with_a_hint() -> None:

@@ -157,7 +157,7 @@ class Engine(Encoder, Protocol):
         and how many values of each variable these have; None if that is not cheap to tell."""
 
     def flat(self, version: Version) -> Version:
-        """The same facts; in one piece where that pays, for a version that is matched again and again."""
+        """The same facts in one piece, if the engine matches that faster than a table plus and minus some facts."""
 
     def was_empty(self, table: Table, added: FactSet, removed: FactSet) -> bool:
         """Whether a table is known, without computing anything, to have had no facts before a change."""

@@ -150,10 +150,10 @@ def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def memory(name: str) -> float:
-    """GB of this process; not ru_maxrss, for a process begins with that of the one that started it."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split(f"{name}:")[1].split()[0]) * 1024 / 1e9
+def memory(name: str, process: int | str = "self") -> float:
+    """GB of a process, 0 when it ends; not ru_maxrss, for a process begins with that of the one that started it."""
+    found = Path(f"/proc/{process}/status").read_text().partition(f"{name}:")[2].split()
+    return int(found[0]) * 1024 / 1e9 if found else 0.0
 
 
 def main() -> None:

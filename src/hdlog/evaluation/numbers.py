@@ -50,9 +50,9 @@ class Numbers:
         }
         self.tables = {self.names[p]: [signed(c) for c in columns] for p, columns in tables.items()}
         self._free = 1 + max((int(c.max()) for cs in self.tables.values() for c in cs if len(c)), default=0)
-        self._span = 1 + max(
-            (int(tables[p][i].max()) for p, i in ((exp.KIND, 0), (exp.INSTANCE, 1)) if p in tables), default=0
-        )
+        skolems = [tables[p][i] for p, i in ((exp.KIND, 0), (exp.INSTANCE, 1)) if p in tables]
+        self._span = 1 + max((int(c.max()) for c in skolems if len(c)), default=0)
+        assert self._free + self._span**2 < 2**31, "numbers of 32 bits for all terms"
         declarations = tuple(
             Declaration(name, tuple(Attribute(f"c{i}", "number") for i in range(predicate.arity)))
             for predicate, name in self.names.items()

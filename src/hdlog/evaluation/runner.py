@@ -25,7 +25,7 @@ from hdlog.evaluation.peers import PEERS
 from hdlog.evaluation.writing import write_store
 
 FRESH = "fresh"
-_LIBRARIES = ("hdlog", "numpy", "numba", "pyarrow", "pyspark", "duckdb")
+_LIBRARIES = ("hdlog", "numpy", "numba", "pyarrow", "pyspark", "duckdb", "clingo")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
+from hdlog.evaluation.cell import memory
 from hdlog.evaluation.numbers import Numbers
 from hdlog.program.model import Directive, Program
 from hdlog.text.write import write
@@ -24,25 +25,20 @@ def run(numbers: Numbers, compiled: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         write_files(numbers, place)
-        program = str(place / "program.dl")
-        command = ["souffle", program]
+        command = ["souffle", str(place / "program.dl")]
         if compiled:
-            subprocess.run(
-                ["souffle", "-o", str(place / "program"), program], check=True, capture_output=True
-            )
+            compiling = ["souffle", "-j", _THREADS, "-o", str(place / "program"), str(place / "program.dl")]
+            done = subprocess.run(compiling, capture_output=True, text=True)
+            check(done.returncode, done.stderr)
             command = [str(place / "program")]
         start = time.perf_counter()
-        with subprocess.Popen(
-            [*command, "-F", folder, "-D", folder, "-j", _THREADS], stdout=subprocess.PIPE, text=True
-        ) as process:
+        with (place / "sizes").open("w") as sizes, (place / "errors").open("w") as errors:
+            arguments = [*command, "-F", folder, "-D", folder, "-j", _THREADS]
+            process = subprocess.Popen(arguments, stdout=sizes, stderr=errors)
             peak = watched(process)
-            assert process.stdout is not None
-            printed = process.stdout.read()
-        if process.returncode in (-signal.SIGABRT, -signal.SIGKILL):
-            raise MemoryError(f"{command[0]} was ended by the system")
-        if process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, command)
-        return {"seconds": time.perf_counter() - start, "facts": counted(printed), "peak": peak}
+        seconds = time.perf_counter() - start
+        check(process.returncode, (place / "errors").read_text())
+        return {"seconds": seconds, "facts": counted((place / "sizes").read_text()), "peak": peak}
 
 
 def write_files(numbers: Numbers, folder: Path) -> None:
@@ -58,16 +54,23 @@ def write_files(numbers: Numbers, folder: Path) -> None:
         pcsv.write_csv(table, folder / f"{name}.facts", options)
 
 
-def watched(process: subprocess.Popen[str]) -> float:
+def watched(process: subprocess.Popen[bytes]) -> float:
     """GB at the peak, as seen ten times a second until the process ends."""
     peak = 0.0
-    status = Path(f"/proc/{process.pid}/status")
-    while process.poll() is None:
-        text = status.read_text()
-        if "VmHWM:" in text:
-            peak = max(peak, int(text.split("VmHWM:")[1].split()[0]) * 1024 / 1e9)
-        time.sleep(0.1)
-    return peak
+    while True:
+        peak = max(peak, memory("VmHWM", process.pid))
+        try:
+            process.wait(0.1)
+        except subprocess.TimeoutExpired:
+            continue
+        return peak
+
+
+def check(code: int, errors: str) -> None:
+    if code in (-signal.SIGABRT, -signal.SIGKILL) or "bad_alloc" in errors:
+        raise MemoryError(errors.strip()[-200:] or "ended by the system")
+    if code:
+        raise RuntimeError(f"souffle ended with {code}: {errors.strip()[-400:]}")
 
 
 def counted(printed: str) -> int:

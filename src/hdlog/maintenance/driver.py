@@ -81,6 +81,7 @@ class Driver:
             result = run()
         except BaseException:
             self.engine.roll_back()
+            self.state.forget_update()
             self.steps, self.modules = steps, modules
             restore()
             raise
@@ -91,7 +92,7 @@ class Driver:
 
     def _run(self, steps: Steps, asserted: Mapping[Predicate, FactSet]) -> dict[Predicate, NetChange]:
         self.trace.start(len(steps))
-        self.state.net, self.state.derived, self.state.flat = {}, {}, {}
+        self.state.forget_update()
         self.decompositions.begin()
         for step in steps:
             here = {p: asserted[p] for p in step.predicates if p in asserted}

@@ -26,7 +26,7 @@ class Change:
 
 
 class LaterChange:
-    """A change whose sides are found when first asked for: few rules look at both."""
+    """A change whose sides are found when first asked for: a rule of one atom asks for neither."""
 
     def __init__(self, delta: FactSet, first: Callable[[], Version], second: Callable[[], Version]) -> None:
         self.delta = delta

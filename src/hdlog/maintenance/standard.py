@@ -1,4 +1,7 @@
-"""The standard module: semi-naive evaluation of a rule, n + 1 times, never the same derivation twice."""
+"""The standard module: semi-naive evaluation of a rule, n + 1 times, never the same derivation twice.
+
+In a node it may also match everything before and after a change, where that is less work (docs/decisions/0008).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hdlog.program.terms import Variable
 
 _MANY = 1000
 _UPHEAVAL = 1.0
-"""Shares of the literals that change, added up."""
+"""Shares of the positive literals that change, added up."""
 
 
 class StandardModule:
@@ -52,13 +55,16 @@ class StandardModule:
             delta = changes[keys[i]].delta
             if self.engine.is_empty(delta):
                 continue
-            versions = [changes[k].first if j < i else changes[k].second for j, k in enumerate(keys)]
+            found = Version(self.engine.table(len(atom.terms)), (delta,))
+            versions = [
+                found if j == i else changes[k].first if j < i else changes[k].second
+                for j, k in enumerate(keys)
+            ]
             if any(
                 is_void(self.engine, versions[j]) for j, (_, p) in enumerate(self.literals) if p and j != i
             ):
                 continue
             if self.meets and positive and self.engine.count(delta) > _MANY:
-                versions[i] = Version(self.engine.table(len(atom.terms)), (delta,))
                 start = self._best_start(versions, i)
                 relation = self._from(start, versions)
             else:
@@ -71,7 +77,7 @@ class StandardModule:
         share = 0.0
         for key in self.reads:
             change = changes[key]
-            if not self.engine.is_empty(change.delta):
+            if key[1] and not self.engine.is_empty(change.delta):
                 sides = (self.engine.fan_out(side, ()) for side in (change.first, change.second))
                 share += self.engine.count(change.delta) / max(1.0, *sides)
         return share > _UPHEAVAL

@@ -14,6 +14,9 @@ from hdlog.maintenance.module import Changes, LaterChange, Module
 from hdlog.maintenance.nodes import Counts, Node
 from hdlog.program.model import Predicate, Rule
 
+_MUCH = 8
+"""A version is brought into one piece if more than one in so many of its facts has changed in the update."""
+
 
 class NetChange:
     """Facts that came and facts that went, disjoint; the table has the new state already.
@@ -92,6 +95,10 @@ class State:
     """versions of this update, in one piece where much has changed"""
     spent: dict[Rule, float] = field(default_factory=lambda: defaultdict(float))
     """seconds, by rule and by the rule of a node"""
+
+    def forget_update(self) -> None:
+        """What an update leaves behind, finished or not."""
+        self.net, self.derived, self.flat = {}, {}, {}
 
     def table(self, predicate: Predicate) -> Table:
         if predicate not in self.tables:
@@ -203,10 +210,10 @@ class State:
     # Moments of a predicate: before the update, after it, and what holds before and after.
 
     def old(self, predicate: Predicate, positive: bool = True) -> Version:
-        return self._flat("old", predicate, positive, self._old)
+        return self._flat("old", predicate, True, self._old)
 
     def new(self, predicate: Predicate, positive: bool = True) -> Version:
-        return self._flat("new", predicate, positive, self._new)
+        return self._flat("new", predicate, True, self._new)
 
     def lasting(self, predicate: Predicate, positive: bool = True) -> Version:
         """For a negative literal, what does not hold before and after: the facts of either."""
@@ -215,13 +222,25 @@ class State:
     def _flat(
         self, moment: str, predicate: Predicate, positive: bool, find: Callable[[Predicate, bool], Version]
     ) -> Version:
-        """What does not change any more is brought into one piece once."""
-        if not self.has_changed(predicate):
-            return find(predicate, positive)
+        """What has changed a lot, and does not change any more, is brought into one piece once."""
         key = (moment, predicate, positive)
-        if key not in self.flat:
-            self.flat[key] = self.engine.flat(find(predicate, positive))
+        if key in self.flat:
+            return self.flat[key]
+        version = find(predicate, positive)
+        if not self._has_changed_much(predicate):
+            return version
+        self.flat[key] = self.engine.flat(version)
         return self.flat[key]
+
+    def _has_changed_much(self, predicate: Predicate) -> bool:
+        if not self.has_changed(predicate):
+            return False
+        count = self.engine.count
+        if predicate in self.views:
+            view = self.views[predicate]
+            return _MUCH * count(view.total()) > sum(map(count, view.runs))
+        net = self.net[predicate]
+        return _MUCH * (count(net.added) + count(net.removed)) > self.engine.size(self.table(predicate))
 
     def _old(self, predicate: Predicate, _: bool) -> Version:
         if predicate in self.views:

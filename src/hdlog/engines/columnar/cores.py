@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.facts import Facts
-from hdlog.engines.columnar.kernels import Ids, Keys, Marks, reach_pairs
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, reach_pairs
 from hdlog.program.terms import Constant, Term, Variable
 
 _PASSES = 6
@@ -23,7 +23,7 @@ class _Stages:
     """For each variable, how far each id has come: atoms that have the variable lead from stage to stage."""
 
     def __init__(self, names: Sequence[str], ids: int) -> None:
-        self.marks: dict[str, Marks] = {n: np.zeros(ids, np.uint8) for n in names}
+        self.marks: dict[str, Flags] = {n: np.zeros(ids, np.uint8) for n in names}
         self.reached = dict.fromkeys(names, 0)
 
     def values(self, name: str) -> float:
@@ -96,7 +96,7 @@ def core(
         if rows > _FALLING * before:
             break
     values = {name: stages.values(name) for name in holders}
-    return [(float(len(part)), {n: values[n] for n in part.names}) for part in parts]
+    return [(float(len(part)), {n: min(values[n], len(part)) for n in part.names}) for part in parts]
 
 
 def _part(facts: Facts, terms: Sequence[Term], encode: Callable[[Constant], np.uint32]) -> _Pairs | _Columns:

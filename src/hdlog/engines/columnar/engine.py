@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from threading import current_thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,8 +60,7 @@ _List = tuple[Any, Any, Rows, Rows]
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
 _LOW = np.uint64(0xFFFFFFFF)
-_FLAT = 8
-"""A version becomes one piece if its smaller pieces and dead facts are more than one in so many."""
+_POOL = "hdlog-pool"
 _WORTH_THREADS = 4_000_000
 _WORTH_FLAGS = 10_000
 _WORTH_HALVES = 100_000
@@ -386,7 +386,8 @@ class ColumnarEngine:
 
     def _halved(self, work: Callable[[Rows], Result], rows: Rows, groups: Rows | None = None) -> list[Result]:
         """Work on rows, on both cores if there are many; no group is cut in two."""
-        if self.threads < 2 or len(rows) < _WORTH_HALVES:
+        # Not from within the pool: waiting for others there, all could wait for each other.
+        if self.threads < 2 or len(rows) < _WORTH_HALVES or current_thread().name.startswith(_POOL):
             return [work(rows)]
         middle = len(rows) // 2
         if groups is not None:
@@ -544,8 +545,7 @@ class ColumnarEngine:
         return core(found, len(self.dictionary), self.encode)
 
     def flat(self, version: Version) -> Version:
-        sizes = [len(version.table), *map(len, (*version.plus, *version.minus))]
-        if _FLAT * (sum(sizes) + version.table.dead - max(sizes)) <= max(sizes):
+        if not version.plus and not version.minus and not version.table.dead:
             return version
         return Version(self.table(version.table.arity), (self._sum(version),))
 
@@ -641,7 +641,7 @@ class ColumnarEngine:
     def _at_once(self, apply: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """`apply` to each item on all cores; waits for all, whatever happens."""
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads, "hdlog")
+            self._pool = ThreadPoolExecutor(self.threads, _POOL)
         futures = [self._pool.submit(apply, item) for item in items]
         try:
             return [future.result() for future in futures]

@@ -16,7 +16,6 @@ Keys = NDArray[np.uint64]
 Ids = NDArray[np.uint32]
 Rows = NDArray[np.int64]
 Flags = NDArray[np.uint8]
-Marks = NDArray[np.uint8]
 Counts = NDArray[np.int64]
 
 _options: dict[str, Any] = {"cache": True, "nogil": True}
@@ -405,7 +404,7 @@ def agreeing_pairs(a: Keys, b: Keys) -> float:
 
 
 @njit("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)", **_options)
-def reach_pairs(keys: Keys, lefts: Marks, left: int, rights: Marks, right: int) -> Keys:
+def reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int) -> Keys:
     """The keys both of whose halves have come to a stage, and bring them to the next."""
     found = np.empty(keys.shape[0], np.uint64)
     n = 0
