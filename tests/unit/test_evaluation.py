@@ -114,6 +114,7 @@ def test_bench_measures_compares_and_resumes(tmp_path: Path) -> None:
         assert result["versions"]["hdlog"]
     assert {r["facts"] for r in ours if r["task"] == "materialisation"} == {20_746}
     assert {r["changed"] for r in ours if r["task"] == "small deletions"} == {1000}
+    assert {len(r["times"]) for r in ours if r["task"] == "small deletions"} == {3}
     for name in ("tables.md", "results.csv", "seconds-columnar-0.004.png", "memory-columnar-0.004.svg"):
         assert (tmp_path / name).stat().st_size > 100
     with (tmp_path / "results.csv").open() as file:

@@ -136,6 +136,9 @@ def bench(
     memory: Annotated[
         float | None, typer.Option(help="GB for a cell; most of the machine's unless given.")
     ] = None,
+    repeat: Annotated[
+        int, typer.Option(min=1, help="How often small updates are measured; the best counts.")
+    ] = 3,
     seed: SeedOption = 1,
     peers: Annotated[
         bool, typer.Option("--peers", help="DuckDB, clingo and Soufflé too, where they are installed.")
@@ -156,7 +159,8 @@ def bench(
     ]
     console = Console(stderr=True)
     room = memory or Budget().memory / 1e9
-    runner = Bench(out, data or out / "data", limit, room, lambda text: console.print(text, highlight=False))
+    say = lambda text: console.print(text, highlight=False)  # noqa: E731
+    runner = Bench(out, data or out / "data", limit, room, say, repeat)
     others = {peer: missing(peer) for peer in PEERS} if peers else {}
     for peer, why in others.items():
         if why:

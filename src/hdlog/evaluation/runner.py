@@ -49,10 +49,12 @@ class Bench:
         limit: float,
         memory: float,
         say: Callable[[str], None],
+        repeat: int = 1,
     ) -> None:
         self.data = data
         self.limit = limit
         self.memory = memory
+        self.repeat = repeat
         self.say = say
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "results.jsonl"
@@ -104,6 +106,7 @@ class Bench:
             **asdict(request),
             "store": str(self.store(request)),
             "memory": self.memory,
+            "repeat": self.repeat,
             "fresh": request.method == FRESH,
             "method": "combined" if request.method == FRESH else request.method,
         }
