@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,6 +17,7 @@ from hdlog.api import Reasoner
 from hdlog.cli import app
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.evaluation import lubm, paper, souffle_peer
+from hdlog.evaluation.cell import memory
 from hdlog.evaluation.loading import load
 from hdlog.evaluation.numbers import Numbers
 from hdlog.evaluation.rule_sets import rule_text, rules
@@ -184,3 +187,17 @@ def test_the_paper_has_a_figure_for_every_cell() -> None:
         for method in paper.METHODS:
             assert all(paper.seconds(b, method, task) for b in paper.BENCHMARKS)
     assert json.dumps(paper.MEMORY)
+
+
+def test_memory_is_that_of_a_process_and_those_it_started() -> None:
+    alone = memory("VmRSS")
+    code = "x = bytearray(100_000_000); print('there', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "there\n"
+        assert memory("VmRSS", child.pid) > 0.1
+        assert memory("VmRSS") > alone + 0.09
+        child.communicate("\n")
+    assert memory("VmRSS", child.pid) == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import resource
 import sys
 import time
@@ -170,10 +171,22 @@ def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(31))
 
 
-def memory(name: str, process: int | str = "self") -> float:
-    """GB of a process, 0 when it ends; not ru_maxrss, for a process begins with that of the one that started it."""
-    found = Path(f"/proc/{process}/status").read_text().partition(f"{name}:")[2].split()
-    return int(found[0]) * 1024 / 1e9 if found else 0.0
+def memory(name: str, process: int | None = None) -> float:
+    """GB of a process, this one unless told, and of those it started, such as Spark's.
+
+    Not ru_maxrss, for a process begins with that of the one that started it.
+    """
+    found, waiting = 0.0, [process or os.getpid()]
+    while waiting:
+        place = Path(f"/proc/{waiting.pop()}")
+        try:
+            status = (place / "status").read_text().partition(f"{name}:")[2].split()
+            started = [task.read_text().split() for task in place.glob("task/*/children")]
+        except FileNotFoundError:
+            continue
+        found += int(status[0]) * 1024 / 1e9 if status else 0.0
+        waiting += [int(child) for children in started for child in children]
+    return found
 
 
 def main() -> None:
