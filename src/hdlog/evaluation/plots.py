@@ -89,6 +89,7 @@ def _memory(results: Sequence[Result], full: bool) -> Any:
 
 def _growth(results: Sequence[Result]) -> Any:
     figure, axes = plt.subplots(1, 4, figsize=(14, 3.4), sharey=True)
+    drawn: dict[str, Any] = {}
     for axis, task in zip(axes, paper.TASKS, strict=True):
         for colour, benchmark in enumerate(paper.BENCHMARKS):
             for method, style in _STYLES.items():
@@ -99,6 +100,7 @@ def _growth(results: Sequence[Result]) -> Any:
                     if (r["benchmark"], r["method"], r["task"], r["status"]) == wanted
                 )
                 if len(points) > 1:
+                    drawn[method] = style
                     axis.plot(*zip(*points, strict=True), style, marker=".", color=f"C{colour}", linewidth=1)
         axis.set_xscale("log")
         axis.set_yscale("log")
@@ -106,8 +108,8 @@ def _growth(results: Sequence[Result]) -> Any:
         axis.set_xlabel("facts given")
     axes[0].set_ylabel("seconds")
     handles = [Line2D([0], [0], color=f"C{i}") for i in range(len(paper.BENCHMARKS))]
-    handles += [Line2D([0], [0], color="black", linestyle=style) for style in _STYLES.values()]
-    labels = [*(paper.TITLES[b] for b in paper.BENCHMARKS), *_STYLES]
+    handles += [Line2D([0], [0], color="black", linestyle=style) for style in drawn.values()]
+    labels = [*(paper.TITLES[b] for b in paper.BENCHMARKS), *drawn]
     figure.legend(
         handles, labels, loc="upper center", ncol=7, fontsize=8, frameon=False, bbox_to_anchor=(0.5, 1.06)
     )
