@@ -542,7 +542,7 @@ class ColumnarEngine:
         for version, terms in atoms:
             largest = _largest(version)
             found.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
-        return core(found, len(self.dictionary), self.encode)
+        return core(found, len(self.dictionary), self.scan)
 
     def flat(self, version: Version) -> Version:
         if not version.plus and not version.minus and not version.table.dead:
