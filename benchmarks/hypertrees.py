@@ -27,8 +27,8 @@ from hdlog.evaluation.cell import memory
 from hdlog.evaluation.dataset import Dataset
 from hdlog.evaluation.duck import expressions
 from hdlog.evaluation.loading import load
-from hdlog.plan.tuning import Method, Tuning
 from hdlog.program.model import Predicate
+from hdlog.tuning import Method, Tuning
 
 Ids = NDArray[np.uint32]
 Tables = Mapping[Predicate, list[Ids]]

@@ -19,7 +19,7 @@ import pyoxigraph as ox
 
 from hdlog.evaluation import lubm
 from hdlog.evaluation.writing import write_triples
-from hdlog.pipeline.reading import Split, find_splits, read_split
+from hdlog.reading.files import Split, find_splits, read_split
 
 _IRI = r'<[^\x00-\x20<>"{}|^`\\]*>'
 _TRIPLE = (

@@ -25,8 +25,8 @@ from hdlog.engines.spark.session import start_session
 from hdlog.evaluation import collaborators, exp, lubm, univ_bench
 from hdlog.evaluation.duck import local_name
 from hdlog.evaluation.writing import write_triples
-from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate, Program
+from hdlog.tuning import Tuning
 
 Tables = Mapping[Predicate, list[NDArray[Any]]]
 

@@ -34,7 +34,7 @@ def run(kind: str, features: Features, programs: int, number: int) -> Counter[st
         if "decompositions" not in kind:
             counts.update(maintenance.maintain(data, features))
             return
-        with maintenance.price_of_views(data):
+        with maintenance.wide_covers(data):
             counts.update(maintenance.maintain(data, features, tuning=data.draw(maintenance.tunings())))
 
     check()

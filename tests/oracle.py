@@ -156,7 +156,9 @@ def aggregate_matches(item: Aggregate, binding: Binding, facts: Facts) -> Iterat
     start = {v: binding[v] for v in item.group} if item.correlated else {}
     groups: dict[Row, list[Binding]] = defaultdict(list)
     for found in matches(item.body, start, facts):
-        groups[tuple(found[v] for v in item.group)].append(found)
+        group = groups[tuple(found[v] for v in item.group)]
+        if not (item.correlated and asks_only_whether(item) and found in group):
+            group.append(found)
     if item.correlated:
         groups.setdefault(tuple(binding[v] for v in item.group), [])
     for key, group in groups.items():
@@ -167,6 +169,13 @@ def aggregate_matches(item: Aggregate, binding: Binding, facts: Facts) -> Iterat
             continue
         if extended is not None:
             yield {**extended, **results}
+
+
+def asks_only_whether(item: Aggregate) -> bool:
+    """Soufflé: in an aggregate of several atoms, or of one that repeats a variable, `_` is no part of a match."""
+    atoms = [a for a in item.body if isinstance(a, Atom)]
+    names = [v for a in atoms for v in a.variables() if not v.is_wildcard]
+    return len(atoms) != 1 or len(names) != len(set(names))
 
 
 def aggregated(call: AggregateCall, group: list[Binding], correlated: bool) -> Constant:

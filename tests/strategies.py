@@ -89,7 +89,10 @@ def programs(draw: DrawFn, features: Features = Features()) -> Program:
     """Safe, stratified programs over predicates p0, p1, ... whose materialisation is finite."""
     widths = [w for w in (1, 2, 2, 1, 2, 3, 0) if w <= features.max_arity]
     if features.triples:
-        arities = draw(st.lists(st.sampled_from([1, 2]), min_size=2, max_size=6))
+        # Where rules name no class, facts may still bring some.
+        arities = draw(
+            st.lists(st.sampled_from(draw(st.sampled_from([[1, 2], [2]]))), min_size=2, max_size=6)
+        )
         predicates = [Predicate(f"http://e/p{i}", arity) for i, arity in enumerate(arities)]
     else:
         arities = draw(st.lists(st.sampled_from(widths), min_size=2, max_size=6))
@@ -117,6 +120,8 @@ def constants(features: Features = Features()) -> SearchStrategy[Constant]:
 
 @st.composite
 def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
+    if (features.builtins or (features.negation and level.below)) and draw(st.integers(0, 11)) == 11:
+        return draw(_rule_over_nothing(level, features))
     usable = level.here + level.below if features.recursion else level.below
     binary = tuple(p for p in usable if p.arity == 2)
     if features.cycles and binary and draw(st.integers(0, 3)):
@@ -128,9 +133,17 @@ def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
     body: list[BodyItem] = list(atoms)
     recursive = any(a.predicate in level.here or a.is_triple for a in atoms)
     if features.builtins and bound:
-        body += draw(st.lists(_filter(bound), max_size=1))
+        body += draw(st.lists(_filter(bound), max_size=3))
         if draw(st.booleans()):
             bind = draw(_bind(bound, features, recursive))
+            if draw(st.integers(0, 3)) == 0:
+                # A value of a value, and a filter before either.
+                bind = [
+                    Filter(Call("ge", (Variable("m"), integer(-2)))),
+                    *bind,
+                    Bind(Call("sub", (Variable("n"), integer(1))), Variable("m")),
+                ]
+                bound = [*bound, "m"]
             body += bind
             bound = [*bound, "n"] if bind else bound
     if features.negation and level.below:
@@ -146,6 +159,23 @@ def _rule(draw: DrawFn, level: Level, features: Features) -> Rule:
     count = draw(st.integers(1, 2)) if features.several_heads else 1
     heads = tuple(draw(_head(level.here, bound, features)) for _ in range(count))
     return Rule(heads, tuple(body))
+
+
+@st.composite
+def _rule_over_nothing(draw: DrawFn, level: Level, features: Features) -> Rule:
+    """A rule without positive atoms: it holds over empty tables."""
+    predicate = draw(st.sampled_from(level.here))
+    body: list[BodyItem] = []
+    names: list[str] = []
+    if level.below and features.negation:
+        negated = draw(st.sampled_from(level.below))
+        terms = tuple(draw(constants(features)) for _ in range(negated.arity))
+        body.append(Negation((Atom(negated.name, terms),)))
+    if features.builtins and (not body or draw(st.booleans())):
+        left, right = (draw(st.integers(0, 2).map(integer)) for _ in range(2))
+        body.append(Bind(Call("add", (left, right)), Variable("n")))
+        names = ["n"]
+    return Rule((draw(_head((predicate,), names, features)),), tuple(body))
 
 
 @st.composite
@@ -255,10 +285,11 @@ def facts(
 
     @st.composite
     def one(draw: DrawFn) -> Fact:
-        predicate = draw(st.sampled_from(stored))
+        predicate = draw(st.sampled_from(stored + others))
         return predicate, tuple(draw(constants(features)) for _ in range(predicate.arity))
 
     stored = [p for p in program.predicates if not p.name.startswith("[")]
+    others = [Predicate("http://e/C", 1), Predicate("http://e/a", 2)] if features.triples else []
     return st.lists(one(), min_size=min_size, max_size=max_size) if stored else st.just([])
 
 

@@ -1,3 +1,21 @@
-from hdlog.cli import main
+"""Starts the command line; an interrupt while it is loading is a word, too."""
 
-main()
+import sys
+
+
+def main() -> None:
+    try:
+        from hdlog.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("interrupted: nothing was done", file=sys.stderr)
+        sys.exit(130)
+    finally:
+        # An interrupt that came through an exec, as in the making of a dataclass, is noted by Python, which would end by that
+        # signal though it was caught here; the next exec that comes to its end takes the note away.
+        exec("")
+
+
+if __name__ == "__main__":
+    main()

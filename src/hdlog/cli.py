@@ -15,13 +15,14 @@ import typer
 from rich.console import Console
 
 import hdlog
+from hdlog import interrupts
 from hdlog.errors import HdlogError, ProgramError, UsageError
 from hdlog.evaluation import commands
-from hdlog.plan.tuning import Tuning
 from hdlog.program.model import EvaluationMethod
 from hdlog.report.check import as_table, describe
 from hdlog.report.progress import Progress
 from hdlog.text import ENDINGS, Dialect, Reading, examine_file
+from hdlog.tuning import Tuning
 
 app = typer.Typer(
     help=hdlog.__doc__,
@@ -61,9 +62,13 @@ Master = Annotated[str, typer.Option(help="Spark's master: local[N], spark://hos
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")]
 StoreFolder = Annotated[Path, typer.Argument(help="The folder of the store.")]
 NewStore = Annotated[Path, typer.Option(help="The folder to make a store in.")]
-ExportFormat = Literal["nt", "csv", "facts", "parquet"]
+ExportFormat = Literal["nt", "csv", "tsv", "facts", "parquet"]
 WARNINGS_SHOWN = 3
 INTERRUPTED = 130
+PIPE = 10_000
+"""Columns of a table that nobody looks at."""
+OPERATING_SYSTEM = 10
+"""The exit code of what the operating system refuses: no permission, a full disk."""
 
 
 app.add_typer(commands.generate, name="generate")
@@ -100,7 +105,7 @@ def check(
         for _, reading in readings:
             for line in problem_lines(reading, warnings):
                 print(line, file=sys.stderr)
-        Console(soft_wrap=True).print(as_table(descriptions), highlight=False)
+        print_table(as_table(descriptions))
     if any(reading.errors for _, reading in readings):
         raise typer.Exit(ProgramError.exit_code)
 
@@ -123,6 +128,7 @@ def run(
     max_facts: MaxFacts = None,
     method: RuleMethod = "combined",
     without: Without = "",
+    lenient: Lenient = False,
     json_: SummaryAsJson = False,
 ) -> None:
     """Materialise rules over facts and write the results.
@@ -130,32 +136,23 @@ def run(
     Soufflé programs read their .input relations and write their .output ones. RDFox programs write @output predicates, or
     all triples to materialised.nt in the output folder.
     """
-    console = Console(stderr=True)
-    with Progress(console) as progress:
-        progress.say("loading the engine (compiling it, the first time: a few seconds)")
+    with _working() as progress:
         from hdlog.running import run_program
 
-        try:
-            summary = run_program(
-                files,
-                facts,
-                out,
-                dialect,
-                int(memory * 1e9) if memory else None,
-                max_rounds,
-                max_facts,
-                progress,
-                Tuning(method).without(without),
-            )
-        except KeyboardInterrupt:
-            progress.say("")
-            print("interrupted: nothing was written", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
-    if json_:
-        print(json.dumps(summary))
-    elif out is None or str(out) != "-":
-        for line in summary["lines"]:
-            console.print(line, highlight=False, markup=False)
+        summary = run_program(
+            files,
+            facts,
+            out,
+            dialect,
+            None if memory is None else int(memory * 1e9),
+            max_rounds,
+            max_facts,
+            progress,
+            Tuning(method).without(without),
+            lenient,
+        )
+    if json_ or out is None or str(out) != "-":
+        _summarise(summary, json_)
 
 
 @app.command()
@@ -176,8 +173,7 @@ def explain(
 
     With facts the rules are run, and actual rows and times stand beside the estimates.
     """
-    with Progress(Console(stderr=True)) as progress:
-        progress.say("loading the engine (compiling it, the first time: a few seconds)")
+    with _working() as progress:
         from hdlog.report.explain import as_text
         from hdlog.report.page import page
         from hdlog.running import explain_program
@@ -206,7 +202,7 @@ def load(
     json_: SummaryAsJson = False,
 ) -> None:
     """Read files of facts into a new store, without reasoning."""
-    with _working() as progress:
+    with _working(store) as progress:
         from hdlog.storing import Settings
         from hdlog.storing import load as load_store
 
@@ -233,7 +229,7 @@ def materialise(
     json_: SummaryAsJson = False,
 ) -> None:
     """Read rules and files of facts, derive what follows, and keep it all in a new store."""
-    with _working() as progress:
+    with _working(store) as progress:
         from hdlog.storing import Settings
         from hdlog.storing import materialise as materialise_store
 
@@ -268,16 +264,27 @@ def update(
     engine: EngineOption = "auto",
     master: Master = "local[*]",
     memory: MemoryBudget = None,
+    max_rounds: MaxRounds = None,
+    max_facts: MaxFacts = None,
     json_: SummaryAsJson = False,
 ) -> None:
     """Add and delete facts, and print exactly what that changed: + for facts that came, - for those that went."""
     if not add and not delete:
         raise UsageError("nothing to do; name files with --add or --delete")
-    with _working() as progress:
+    with _working(store) as progress:
         from hdlog.storing import Settings, change_lines
         from hdlog.storing import update as update_store
 
-        settings = Settings(engine, master, memory, lenient, say=progress.say, tell=progress)
+        settings = Settings(
+            engine,
+            master,
+            memory,
+            lenient,
+            max_rounds=max_rounds,
+            max_facts=max_facts,
+            say=progress.say,
+            tell=progress,
+        )
         summary = update_store(store, add or [], delete or [], settings)
     change = summary.pop("change")
     if not quiet and not json_:
@@ -292,16 +299,30 @@ def export(
     format_: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = "nt",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="The file (nt) or folder (csv, facts, parquet) to write to."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file (nt; - is standard output) or folder (csv, tsv, facts, parquet) to write to.",
+        ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what is in the folder of tables.")
+    ] = False,
     json_: SummaryAsJson = False,
 ) -> None:
-    """Write all facts of a store, decoded: N-Triples to one file, tables to a folder with a file for each predicate."""
+    """Write all facts of a store, decoded: N-Triples to one file, tables to a folder with a file for each predicate.
+
+    Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
+    """
     with _working() as progress:
         from hdlog.storing import Settings, export_store
 
-        target = out or Path("export.nt" if format_ == "nt" else "export")
-        summary = export_store(store, format_, target, Settings(say=progress.say))
+        target = out
+        if out is None and (format_ != "nt" or sys.stdout.isatty()):
+            target = Path("export.nt" if format_ == "nt" else "export")
+        elif str(out) == "-":
+            target = None
+        summary = export_store(store, format_, target, Settings(say=progress.say), overwrite)
     _summarise(summary, json_)
 
 
@@ -318,7 +339,7 @@ def info(
     if json_:
         print(json.dumps(found))
     else:
-        Console(soft_wrap=True).print(store_table(found), highlight=False)
+        print_table(store_table(found))
 
 
 @app.command()
@@ -341,7 +362,7 @@ def stream(
     A file may be in any format that `hdlog load` reads, as in monday.add.nt.gz. Write it elsewhere and move it in.
     """
     console = Console(stderr=True)
-    with _working() as progress:
+    with _working(store) as progress:
         from hdlog.storing import Settings
         from hdlog.streaming import follow
 
@@ -354,16 +375,45 @@ def stream(
 
 
 @contextmanager
-def _working() -> Iterator[Progress]:
-    """Progress in the terminal; an interrupt is a word and an exit code."""
-    with Progress(Console(stderr=True)) as progress:
-        progress.say("loading the engine (compiling it, the first time: a few seconds)")
+def _working(store: Path | None = None) -> Iterator[Progress]:
+    """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
+    before = _snapshot(store)
+    with interrupts.Guard(), Progress(Console(stderr=True)) as progress:
         try:
-            yield progress
+            with interrupts.let_through():
+                progress.say("loading the engine (compiling it, the first time: a few seconds)")
+                yield progress
+            interrupted = interrupts.take()
         except KeyboardInterrupt:
-            progress.say("")
-            print("interrupted: everything is as it was before", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+            interrupted = True
+            interrupts.take()  # one word for several of them
+        progress.say("")
+    if interrupted:
+        if store is None:
+            told = "nothing was written"
+        elif _snapshot(store) == before:
+            told = "everything is as it was before"
+        else:
+            told = f"that was too late, the change is in {store}"
+        print(f"interrupted: {told}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _snapshot(store: Path | None) -> int | None:
+    """The number of a store's snapshot, if there is one."""
+    try:
+        found = json.loads((store / "manifest.json").read_bytes()) if store is not None else {}
+        return found.get("snapshot")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def print_table(table: Any) -> None:
+    """A table as wide as the terminal, or, in a pipe, as it is."""
+    console = Console() if sys.stdout.isatty() else Console(width=PIPE)
+    with console.capture() as captured:
+        console.print(table, highlight=False)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _summarise(summary: dict[str, Any], as_json: bool) -> None:
@@ -403,3 +453,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"{place}{error.strerror or error}", file=sys.stderr)
+        sys.exit(OPERATING_SYSTEM)

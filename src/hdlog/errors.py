@@ -120,6 +120,12 @@ class ProgramError(HdlogError):
         super().__init__("\n".join(str(p) for p in self.problems))
 
 
+class InputError(HdlogError):
+    """Facts that cannot be read."""
+
+    exit_code = 7
+
+
 class Inexpressible(HdlogError):
     """A program that has no counterpart in the dialect it should be written in."""
 
@@ -127,8 +133,13 @@ class Inexpressible(HdlogError):
 
 
 def in_text_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    def key(problem: Problem) -> tuple[int, int]:
-        return (problem.span.line, problem.span.column) if problem.span else (0, 0)
+    files: dict[str, int] = {}
+
+    def key(problem: Problem) -> tuple[int, int, int]:
+        if problem.span is None:
+            return (-1, 0, 0)
+        file = files.setdefault(problem.span.source.name, len(files))
+        return (file, problem.span.line, problem.span.column)
 
     return tuple(sorted(dict.fromkeys(problems), key=key))
 

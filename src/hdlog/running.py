@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hdlog.api import Reasoner
-from hdlog.engines.columnar.facts import Facts
-from hdlog.engines.decode import FactTable
-from hdlog.engines.load import Collector, InputError
-from hdlog.errors import UsageError, did_you_mean
+from hdlog.errors import InputError, UsageError, did_you_mean
 from hdlog.maintenance.trace import Event
-from hdlog.pipeline.files import input_files, write_relation, write_triples
-from hdlog.pipeline.reading import find_splits, read_split
-from hdlog.pipeline.splits import FORMATS, Split
-from hdlog.plan.tuning import Tuning
-from hdlog.program.model import Predicate, Program
-from hdlog.program.types import attribute_types
-from hdlog.text import ENDINGS, Dialect, read
+from hdlog.program.directives import TableFile, table_file
+from hdlog.program.model import Program
+from hdlog.program.types import attribute_layout
+from hdlog.reading.files import find_splits, read_split
+from hdlog.reading.objects import misspelt
+from hdlog.reading.splits import FORMATS, Split, format_of
+from hdlog.text import ENDINGS, Dialect, RuleText, read_texts, rule_texts
+from hdlog.tuning import Tuning
+from hdlog.writing.files import WriteError, is_triple, write_table, write_tables, write_triples, written
+
+_SHOWN = 40
+_ORDERED = 1_000_000
+"""Rows up to which a table is written in order."""
 
 
 def run_program(
@@ -34,26 +37,42 @@ def run_program(
     max_facts: int | None,
     progress: Callable[[Event], None],
     tuning: Tuning,
+    lenient: bool = False,
 ) -> dict[str, Any]:
     """Materialise and write; returns what a summary tells."""
-    program = read_rules(files, dialect)
-    reasoner = Reasoner(
-        program, memory=memory, max_rounds=max_rounds, max_facts=max_facts, progress=progress, tuning=tuning
-    )
     started = time.perf_counter()
-    given = read_facts(reasoner, files, fact_folder)
+    program = read_texts(read_rules(files, dialect))
+    check_outputs(program, out)
+    reasoner = Reasoner(
+        memory=memory, max_rounds=max_rounds, max_facts=max_facts, progress=progress, tuning=tuning
+    )
+    chunks = [
+        read_split(s, attribute_layout(program), lenient) for s in splits_of(program, files, fact_folder)
+    ]
+    given = reasoner.engine.encode_chunks(chunks)
     loaded = time.perf_counter()
+    reasoner.add_rules(program)
     reasoner.materialise_encoded(given)
     done = time.perf_counter()
     lines = [
-        f"{sum(map(len, given.values())):,} facts read in {loaded - started:.2f} s, "
+        f"{sum(chunk.rows for chunk in chunks):,} facts read in {loaded - started:.2f} s, "
         f"{len(reasoner):,} facts after materialisation in {done - loaded:.2f} s"
     ]
+    skipped = sum(chunk.skipped for chunk in chunks)
+    if skipped:
+        lines.append(f"warning: {skipped:,} malformed lines were skipped; the first of them:")
+        lines += [f"  {problem}" for chunk in chunks for problem in chunk.problems][:10]
+    lines += misspelt(program, given)
     lines += unknown_predicates(program, reasoner)
     lines += write_results(program, reasoner, out)
     return {
         "facts": {str(p): n for p, n in reasoner.counts().items()},
-        "seconds": {"load": loaded - started, "materialise": done - loaded},
+        "skipped": skipped,
+        "seconds": {
+            "load": loaded - started,
+            "materialise": done - loaded,
+            "write": time.perf_counter() - done,
+        },
         "lines": lines,
     }
 
@@ -66,87 +85,173 @@ def explain_program(
     tuning: Tuning,
 ) -> dict[str, Any]:
     """How rules are evaluated: over facts, if there are any, or as they would be."""
-    reasoner = Reasoner(read_rules(files, dialect), progress=progress, tuning=tuning)
-    if any(map(_is_data, files)) or fact_folder != Path():
-        reasoner.materialise_encoded(read_facts(reasoner, files, fact_folder))
+    program = read_texts(read_rules(files, dialect))
+    reasoner = Reasoner(program, progress=progress, tuning=tuning)
+    if any(map(format_of, files)) or fact_folder != Path():
+        splits = splits_of(program, files, fact_folder)
+        chunks = (read_split(s, attribute_layout(program)) for s in splits)
+        reasoner.materialise_encoded(reasoner.engine.encode_chunks(chunks))
     return reasoner.explain()
 
 
-def read_rules(files: list[Path], dialect: Dialect | None) -> Program:
-    rules = [f for f in files if not _is_data(f)]
+def read_rules(files: Sequence[Path], dialect: Dialect | None) -> list[RuleText]:
+    """The rule files among the arguments."""
+    rules = [f for f in files if not format_of(f)]
+    for path in rules:
+        if dialect is None and path.suffix not in ENDINGS:
+            raise UsageError(
+                f"{path}: neither rules ({', '.join(ENDINGS)}, or name a --dialect) nor facts ({', '.join(FORMATS)})"
+            )
     if not rules:
         raise UsageError(f"no rule file among the arguments; rule files end in {' or '.join(ENDINGS)}")
-    program = Program()
-    for path in rules:
-        program += read(path, dialect)
-    return program
+    return rule_texts(rules, dialect)
 
 
-def read_facts(reasoner: Reasoner, files: list[Path], fact_folder: Path) -> dict[Predicate, Facts]:
-    program = reasoner.program
-    collector = Collector(reasoner.engine, program)
-    types = attribute_types(program)
-    data = [f for f in files if _is_data(f)]
-    for split in (*input_splits(program, fact_folder), *(find_splits(data) if data else ())):
-        collector.encoded(read_split(split, types))
-    return collector.facts()
+def splits_of(program: Program, files: Sequence[Path], fact_folder: Path) -> list[Split]:
+    """What is to be read: the files that the program names, and those among the arguments."""
+    data = [f for f in files if format_of(f)]
+    return [*input_splits(program, fact_folder), *(find_splits(data) if data else ())]
 
 
 def input_splits(program: Program, folder: Path) -> list[Split]:
-    """The files that a program's directives name."""
+    """The files that a program's directives name, in Soufflé's way: NAME.facts in the folder, unless it says otherwise."""
     found = []
-    for file in input_files(program, folder):
-        if not file.path.exists():
-            raise InputError(f"{file.path}: No such file or directory")
-        # Quotes count where commas are between values, as in CSV; whatever the file is called.
-        format_ = "csv" if file.delimiter == "," else "facts"
-        whole = Split(str(file.path), format_, 0, -1, file.name, file.delimiter, file.header)
-        cuts = find_splits([file.path]) if file.path.suffix == ".facts" and format_ == "facts" else [whole]
-        found += [replace(whole, start=cut.start, end=cut.end) for cut in cuts]
+    for directive in program.directives:
+        if directive.kind == "input":
+            found += _input_splits(table_file(directive), folder)
     return found
 
 
-def _is_data(path: Path) -> bool:
-    return any(ending in FORMATS for ending in path.suffixes)
+def _input_splits(file: TableFile, folder: Path) -> list[Split]:
+    whole = Split(
+        "standard input" if file.kind == "stdin" else str(folder / file.filename),
+        "facts",
+        name=file.name,
+        delimiter=file.delimiter,
+        header=file.headers,
+        souffle=True,
+        rfc4180=file.rfc4180,
+        columns=file.columns,
+    )
+    if file.kind == "stdin":
+        return [replace(whole, data=sys.stdin.buffer.read())]
+    path = folder / file.filename
+    if not path.exists() and Path(f"{path}.gz").exists():
+        path = Path(f"{path}.gz")
+    if not path.exists():
+        raise InputError(f"{path}: No such file or directory")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, not a file")
+    whole = replace(whole, path=str(path))
+    if not path.is_file():
+        return [replace(whole, data=path.read_bytes())]
+    if path.suffix != ".facts" or file.rfc4180:
+        return [whole]
+    return [replace(whole, start=cut.start, end=cut.end) for cut in find_splits([path])]
 
 
 def unknown_predicates(program: Program, reasoner: Reasoner) -> list[str]:
-    """Warnings for body predicates that no rule derives and no fact has."""
+    """A warning for body predicates that no rule derives and no fact has."""
     counts = reasoner.counts()
     derived = {h.predicate for r in program.rules for h in r.heads}
-    declared = set(program.declared)
-    found = []
-    for predicate in program.predicates:
-        if predicate not in derived and predicate not in counts and predicate.name not in declared:
-            hint = did_you_mean(predicate.name, [p.name for p in counts])
-            found.append(
-                f"warning: no rule derives {predicate.name}, and no fact has it; {hint}".rstrip("; ")
-            )
+    unknown = [
+        p
+        for p in program.predicates
+        if p not in derived and p not in counts and p.name not in program.declared and p.name[0] != "["
+    ]
+    hints = {p: did_you_mean(p.name, [known.name for known in counts]) for p in unknown}
+    likely = [p for p in unknown if hints[p]]
+    found = [f"warning: no rule derives {p.name}, and no fact has it; {hints[p]}" for p in likely[:3]]
+    rest = [p.name for p in unknown if p not in likely[:3]]
+    if rest:
+        shown = ", ".join(rest[:5]) + (", ..." if len(rest) > 5 else "")
+        plural = "predicates of rules have" if len(rest) > 1 else "predicate of a rule has"
+        found.append(f"warning: {len(rest):,} {plural} no facts: {shown}")
     return found
 
 
-def write_results(program: Program, reasoner: Reasoner, out: Path | None) -> list[str]:
-    outputs = [d for d in program.directives if d.kind == "output"]
-    screen = str(out) == "-"
-    folder = None if screen else (out or Path())
-    lines = []
-    for directive in outputs:
-        write_relation(directive, program, reasoner.facts(directive.name), folder, sys.stdout)
+# Out.
+
+
+def check_outputs(program: Program, out: Path | None) -> None:
+    """Before any work: whether results will have a place to go to."""
+    if out is not None and str(out) != "-" and out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; -D names a folder")
     for directive in program.directives:
-        if directive.kind == "printsize":
-            print(f"{directive.name}\t{len(reasoner.facts(directive.name))}")
-    if not outputs and out is not None and folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        tables = all_tables(reasoner)
-        count = write_triples(
-            {p: t for p, t in tables.items() if p.arity in (1, 2)}, folder / "materialised.nt"
-        )
-        lines.append(f"{count:,} triples written to {folder / 'materialised.nt'}")
-    elif not outputs:
-        shown = sorted(reasoner.counts().items(), key=lambda item: -item[1])
-        lines += [f"{n:>14,}  {p.name}" for p, n in shown[:40]]
-    return lines
+        file = table_file(directive)
+        if directive.kind == "output" and file.kind == "file" and "/" in directive.name and out is None:
+            path = Path(file.filename)
+            if path.is_absolute() and not path.parent.exists():
+                raise UsageError(f"{path.parent}: no such folder")
 
 
-def all_tables(reasoner: Reasoner) -> dict[Predicate, FactTable]:
-    return {p: reasoner.facts(p) for p in reasoner.counts()}
+def write_results(program: Program, reasoner: Reasoner, out: Path | None) -> list[str]:
+    """What the program says is to be written; all triples, and a table for each other predicate, if it says nothing."""
+    outputs = [d for d in program.directives if d.kind == "output"]
+    sizes = [d for d in program.directives if d.kind == "printsize"]
+    failed = []
+    for directive in outputs:
+        try:
+            _write_output(table_file(directive), program, reasoner, out)
+        except WriteError as error:
+            failed.append(error)
+    for directive in sizes:
+        print(f"{directive.name}\t{len(reasoner.facts(directive.name))}")
+    if failed:
+        raise WriteError("\n".join(map(str, failed)))
+    if outputs or sizes:
+        return []
+    if out is None:
+        counts = sorted(reasoner.counts().items(), key=lambda item: -item[1])
+        more = [f"... and {len(counts) - _SHOWN:,} more predicates"] if len(counts) > _SHOWN else []
+        return [f"{n:>14,}  {p.name}" for p, n in counts[:_SHOWN]] + more
+    return _write_everything(reasoner, out)
+
+
+def _write_everything(reasoner: Reasoner, out: Path) -> list[str]:
+    sheets = [reasoner.facts(p).sheet(p) for p in reasoner.counts()]
+    if str(out) == "-":
+        _, left = write_triples(sheets, sys.stdout.buffer)
+        return [f"warning: left out: {line}" for line in left]
+    path = out / "materialised.nt"
+    with written(path) as file:
+        count, left = write_triples([s for s in sheets if is_triple(s.predicate)], file)
+    lines = [f"{count:,} triples written to {path}"]
+    tables = [s for s in sheets if not is_triple(s.predicate)]
+    lines += [
+        f"{sheet.rows:,} facts of {sheet.predicate.name} written to {out}"
+        for sheet in write_tables(tables, "csv", out)
+    ]
+    return lines + [f"warning: left out: {line}" for line in left]
+
+
+def _write_output(file: TableFile, program: Program, reasoner: Reasoner, out: Path | None) -> None:
+    """One `.output`, where it belongs: NAME.csv, tab-separated, or the screen."""
+    predicate = reasoner.find(file.name)
+    sheet = reasoner.facts(predicate).sheet(predicate)
+    if file.kind == "stdoutprintsize":
+        print(f"{file.name}\t{sheet.rows}")
+    elif file.kind == "stdout" or str(out) == "-":
+        declared = program.declared.get(file.name)
+        names = [a.name for a in declared.attributes] if declared is not None else []
+        rule = "-" * 15
+        print(f"{rule}\n{file.name}\n{file.delimiter.join(names)}\n{'=' * 15}", flush=True)
+        _write_rows(file, sheet, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        print("=" * 15)
+    else:
+        with written((out or Path()) / _file_name(file)) as stream:
+            _write_rows(file, sheet, stream)
+
+
+def _file_name(file: TableFile) -> str:
+    """The name of the file; of a predicate that is an IRI, the last part of it."""
+    if file.filename.startswith(file.name) and ("/" in file.name or ":" in file.name):
+        short = file.name.replace("#", "/").rstrip("/").rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+        return (short or "facts") + file.filename[len(file.name) :]
+    return file.filename
+
+
+def _write_rows(file: TableFile, sheet: Any, stream: IO[bytes]) -> None:
+    header = sheet.headings if file.headers else ()
+    write_table(sheet, stream, file.delimiter, header, file.rfc4180, ordered=sheet.rows < _ORDERED)

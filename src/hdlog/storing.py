@@ -6,27 +6,36 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from hdlog import interrupts
 from hdlog.api import Reasoner, Update
-from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.identifiers import INTEGER_MARK
+from hdlog.errors import Source, UsageError
 from hdlog.maintenance.trace import Event
 from hdlog.pipeline.embedded import EmbeddedGate
-from hdlog.pipeline.export import export, shown_facts
+from hdlog.pipeline.export import export, sheets, shown_facts
 from hdlog.pipeline.ingest import Loaded, ingest
 from hdlog.pipeline.jobs import InProcess, Jobs, OnSpark
-from hdlog.pipeline.splits import Split, find_splits, size_of
-from hdlog.pipeline.store import RuleFile, Store, create_store, open_store
-from hdlog.plan.tuning import Tuning
-from hdlog.program.model import Predicate, Program
-from hdlog.program.terms import RDF_TYPE
-from hdlog.program.types import attribute_types
+from hdlog.pipeline.store import (
+    RuleFile,
+    Store,
+    check_place,
+    create_store,
+    locked,
+    open_store,
+    reading,
+)
+from hdlog.program.model import Program
+from hdlog.program.types import attribute_layout
+from hdlog.reading.splits import Split, find_splits, size_of
 from hdlog.running import input_splits, read_rules, unknown_predicates
-from hdlog.text import Dialect, read
+from hdlog.text import Dialect, RuleText, read_texts
+from hdlog.tuning import Tuning
+from hdlog.writing.files import fact_lines
 
 EngineName = Literal["auto", "columnar", "spark"]
 _TABLE = "table:"
@@ -55,7 +64,7 @@ class Settings:
 
     @property
     def budget(self) -> Budget:
-        return Budget(int(self.memory * 1e9)) if self.memory else Budget()
+        return Budget() if self.memory is None else Budget(parse_size(int(self.memory * 1e9)))
 
     def session(self) -> Any:
         """Spark, started when first asked for."""
@@ -113,7 +122,8 @@ class Work:
     def commit(self, **more: Any) -> None:
         self.settings.say("writing the snapshot")
         found = self.gate.save(self.reasoner.stored_tables())
-        self.store.commit(**{**found, **more})
+        with interrupts.Guard():
+            self.store.commit(**{**found, **more})
 
 
 def chosen_engine(settings: Settings, facts: int) -> tuple[str, str]:
@@ -140,7 +150,7 @@ def jobs_for(splits: Sequence[Split], settings: Settings) -> tuple[Jobs, int]:
 def read_into(store: Store, splits: Sequence[Split], program: Program, settings: Settings) -> Loaded:
     """Facts of files with ids of the store, which has their terms from now on."""
     jobs, parallel = jobs_for(splits, settings)
-    loaded = ingest(store, splits, jobs, attribute_types(program), settings.lenient, parallel)
+    loaded = ingest(store, splits, jobs, attribute_layout(program), settings.lenient, parallel)
     manifest = store.manifest
     store.admit(
         terms=loaded.terms,
@@ -160,13 +170,19 @@ def splits_of(
     found = find_splits(files) if files else []
     frames = {n: f for d in data if isinstance(d, Mapping) for n, f in d.items()}
     for name in (str(d).removeprefix(_TABLE) for d in data if str(d).startswith(_TABLE)):
-        frames[name.split(".")[-1]] = settings.session().table(name)
+        frames[name.split(".")[-1]] = _table(settings.session(), name)
     for name, frame in frames.items():
         settings.say(f"reading {name} from Spark")
         folder = store.staging() / "table"
         frame.write.parquet(str(folder))
         found += [replace(split, name=name) for split in find_splits([folder])]
     return found
+
+
+def _table(spark: Any, name: str) -> Any:
+    if not spark.catalog.tableExists(name):
+        raise UsageError(f"{_TABLE}{name}: Spark's catalog has no such table or view")
+    return spark.table(name)
 
 
 def load(
@@ -179,7 +195,8 @@ def load(
     started = time.perf_counter()
     with writing(folder, overwrite) as store:
         loaded = read_into(store, splits_of(store, data, settings), Program(), settings)
-        store.commit(facts=loaded.facts)
+        with interrupts.Guard():
+            store.commit(facts=loaded.facts)
     seconds = time.perf_counter() - started
     return {
         "read": loaded.read,
@@ -204,16 +221,22 @@ def _skips(loaded: Loaded) -> list[str]:
 
 @contextmanager
 def writing(folder: Path, overwrite: bool) -> Iterator[Store]:
-    """A new store that is there in the end, or not at all."""
-    store = create_store(folder, overwrite)
-    (store.folder / "staging").mkdir(exist_ok=True)
-    try:
-        with store.lock():
+    """A new store that is there in the end, or not at all; one that it takes the place of stays until then."""
+    check_place(folder)
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        store = create_store(folder, overwrite)
+        (folder / "staging").mkdir(exist_ok=True)
+        try:
             yield store
-    except BaseException:
-        if not store.manifest.created:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+        except BaseException:
+            if (folder / "manifest.json").exists():
+                open_store(folder).clean()
+            elif is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        store.clean()
 
 
 def materialise(
@@ -227,7 +250,8 @@ def materialise(
 ) -> dict[str, Any]:
     """Rules and files into a new store with everything that follows."""
     started = time.perf_counter()
-    program = read_rules(list(rules), dialect)
+    texts = read_rules(list(rules), dialect)
+    program = read_texts(texts)
     named = input_splits(program, fact_folder)
     with writing(folder, overwrite) as store:
         loaded = read_into(store, [*named, *splits_of(store, data, settings)], program, settings)
@@ -236,8 +260,8 @@ def materialise(
         reasoner = work.start(restore=False)
         reasoner.materialise_encoded(work.gate.given(loaded.facts))
         done = time.perf_counter()
-        kept = _keep_rules(store, rules, dialect)
-        work.commit(rules=kept, materialised=True, tuning=asdict(settings.tuning))
+        kept = tuple(RuleFile(t.source.name, t.dialect, t.source.text) for t in texts)
+        work.commit(rules=kept, materialised=True, tuning=settings.tuning.as_dict())
     end = time.perf_counter()
     lines = [
         f"engine: {work.engine_name} ({work.why})",
@@ -258,21 +282,10 @@ def materialise(
     }
 
 
-def _keep_rules(store: Store, files: Sequence[Path], dialect: Dialect | None) -> tuple[RuleFile, ...]:
-    kept = []
-    (store.folder / "rules").mkdir(exist_ok=True)
-    for number, path in enumerate(files):
-        target = f"rules/{number}-{path.name}"
-        shutil.copyfile(path, store.folder / target)
-        kept.append(RuleFile(target, dialect or ""))
-    return tuple(kept)
-
-
 def stored_program(store: Store) -> Program:
-    program = Program()
-    for rule in store.manifest.rules:
-        program += read(store.folder / rule.path, rule.dialect or None)  # type: ignore[arg-type]
-    return program
+    """The program of a store."""
+    rules = store.manifest.rules
+    return read_texts([RuleText(Source(r.name, r.text), r.dialect) for r in rules])  # type: ignore[arg-type]
 
 
 @dataclass
@@ -306,16 +319,19 @@ class Living:
 @contextmanager
 def opened(folder: Path, settings: Settings) -> Iterator[Living]:
     """A store to update; its rules are those it was made with."""
-    store = open_store(folder)
-    with store.lock():
+    open_store(folder)
+    with locked(folder):
+        store = open_store(folder)
         store.clean()
         program = stored_program(store)
         if store.manifest.tuning:
-            settings = replace(settings, tuning=Tuning(**store.manifest.tuning))
+            tuning = Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers)
+            settings = replace(settings, tuning=tuning)
         rows = sum(f.rows for f in store.manifest.facts)
         work = Work(store, program, settings, rows)
         work.start(restore=True)
         yield Living(work, program)
+        store.clean()
 
 
 def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Settings) -> dict[str, Any]:
@@ -347,23 +363,7 @@ def change_lines(change: Update) -> Iterator[str]:
     """Each fact that came, after a plus, and each that went, after a minus."""
     for sign, side in (("+", change.added), ("-", change.removed)):
         for predicate, table in sorted(side.items(), key=lambda item: str(item[0])):
-            columns = table.texts()
-            rows = zip(*columns, strict=True) if columns else [()] * len(table)
-            yield from (f"{sign} {fact_line(predicate, row)}" for row in rows)
-
-
-def fact_line(predicate: Predicate, row: Sequence[str]) -> str:
-    """N-Triples for facts that are triples, an atom for others."""
-    if ":" in predicate.name and predicate.arity == 2:
-        return f"{row[0]} <{predicate.name}> {row[1]} ."
-    if ":" in predicate.name and predicate.arity == 1:
-        return f"{row[0]} <{RDF_TYPE}> <{predicate.name}> ."
-    return f"{predicate.name}({', '.join(map(_shown, row))})"
-
-
-def _shown(text: str) -> str:
-    """Integers as such."""
-    return text[1 : -len(INTEGER_MARK)] if text.endswith(INTEGER_MARK) else text
+            yield from (f"{sign} {line}" for line in fact_lines(table.sheet(predicate)))
 
 
 def info(folder: Path) -> dict[str, Any]:
@@ -383,7 +383,7 @@ def info(folder: Path) -> dict[str, Any]:
         "terms": manifest.terms,
         "skolems": sum(f.rows for f in manifest.skolem_files),
         "rules": len(stored_program(store).rules),
-        "rule_files": [r.path for r in manifest.rules],
+        "rule_files": [r.name for r in manifest.rules],
         "method": manifest.tuning.get("method", ""),
         "bytes": sum(f.bytes for f in manifest.files()),
         "predicates": [
@@ -403,15 +403,16 @@ def info(folder: Path) -> dict[str, Any]:
     }
 
 
-def export_store(folder: Path, format_: str, out: Path, settings: Settings) -> dict[str, Any]:
+def export_store(
+    folder: Path, format_: str, out: Path | None, settings: Settings, overwrite: bool = False
+) -> dict[str, Any]:
     started = time.perf_counter()
-    written, left = export(open_store(folder), format_, out, settings.say)
+    with reading(folder) as store:
+        found = sheets(store, stored_program(store))
+        written, left = export(found, format_, out, settings.say, overwrite)
     seconds = time.perf_counter() - started
-    return {
-        "facts": written,
-        "left": left,
-        "lines": [
-            f"{written:,} facts written to {out} in {seconds:.1f} s",
-            *(f"warning: left out: {line}" for line in left),
-        ],
-    }
+    lines = [f"{written:,} facts written to {out or 'standard output'} in {seconds:.1f} s"]
+    lines += [f"warning: left out: {line}" for line in left]
+    if format_ != "nt" and (format_ != "parquet" or not all(sheet.is_exact for sheet in found)):
+        lines.append("IRIs, languages and datatypes are written as plain text; --format nt keeps them")
+    return {"facts": written, "left": left, "lines": lines}

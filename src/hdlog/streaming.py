@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
+
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 
 from hdlog.api import Update
 from hdlog.errors import UsageError
@@ -31,7 +32,8 @@ def follow(
     """Update a store with files as they appear, until interrupted, or until all that are there are done.
 
     Spark numbers the batches of files and writes down which files are in which before it hands them over. A commit of the
-    store says the number of the last batch in it. So after a crash a batch comes again just when it is not in the store.
+    store says the number of the last batch in it. So after a crash a batch comes again just when it is not in the store. A
+    file that is written again is a change again.
     """
     if not changes.is_dir():
         raise UsageError(f"{changes}: no such folder; make it before following it")
@@ -51,14 +53,8 @@ class Stream:
         self.failed: BaseException | None = None
 
     def run(self, spark: Any, checkpoints: Path, once: bool, every: float) -> None:
-        files = (
-            spark.readStream.format("binaryFile")
-            .schema("path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY")
-            .option("pathGlobFilter", "*.{add,delete}.*")
-            .option("latestFirst", "false")
-            .load(str(self.changes))
-            .select("path", "modificationTime")
-        )
+        spark.dataSource.register(ChangedFiles)
+        files = spark.readStream.format(ChangedFiles.name()).option("folder", str(self.changes)).load()
         trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
         query = (
             files.writeStream.foreachBatch(self._guarded)
@@ -89,13 +85,15 @@ class Stream:
         if number <= work.store.manifest.batches.get(self.name, -1):
             self.tell(f"batch {number}: in the store already")
             return
-        found = batch.orderBy("modificationTime", "path").collect()
-        paths = [Path(unquote(urlparse(row.path).path)) for row in found]
+        found = batch.orderBy("modified", "name").collect()
+        paths = [self.changes / row.name for row in found]
         started = time.perf_counter()
         change, _ = self.living.update([_sides(path) for path in paths])
         self._write(change, number, paths)
         work.commit(batches={**work.store.manifest.batches, self.name: number})
-        self.tell(f"batch {number}: {len(paths)} files, {change} in {time.perf_counter() - started:.2f} s")
+        self.tell(
+            f"batch {number}: {', '.join(p.name for p in paths)}: {change} in {time.perf_counter() - started:.2f} s"
+        )
 
     def _write(self, change: Update, number: int, paths: list[Path]) -> None:
         """The net change of a batch; the same file again if the batch comes again."""
@@ -106,6 +104,44 @@ class Stream:
             file.write(f"# {json.dumps({'batch': number, 'files': [p.name for p in paths]})}\n")
             file.writelines(f"{line}\n" for line in change_lines(change))
         shutil.move(fresh, target)
+
+
+class ChangedFiles(DataSource):
+    """The files of changes in a folder, again whenever one is written again; for Spark's streams."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hdlog_changes"
+
+    def schema(self) -> str:
+        return "name STRING, modified BIGINT, size BIGINT"
+
+    def simpleStreamReader(self, schema: Any) -> _ChangeReader:  # noqa: N802
+        return _ChangeReader(Path(self.options["folder"]))
+
+
+class _ChangeReader(SimpleDataSourceStreamReader):
+    """An offset says of each file when it was written last, and how long it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {}
+
+    def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
+        end: dict[str, Any] = {}
+        for path in self.folder.iterdir():
+            if any(f".{kind}." in path.name for kind in _KINDS) and path.is_file():
+                status = path.stat()
+                end[path.name] = [status.st_mtime_ns, status.st_size]
+        return self.readBetweenOffsets(start, end), end
+
+    def readBetweenOffsets(  # noqa: N802
+        self, start: dict[str, Any], end: dict[str, Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        changed = {name: state for name, state in end.items() if start.get(name) != state}
+        return iter([(name, modified, size) for name, (modified, size) in changed.items()])
 
 
 def _sides(path: Path) -> tuple[list[str], list[str]]:

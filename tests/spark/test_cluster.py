@@ -26,14 +26,16 @@ HOME = Path(pyspark.__file__).parent
 @dataclass
 class Cluster:
     url: str
+    workers: list[int]
 
     def executors(self) -> list[int]:
-        """Processes of executors, by their parents, the workers."""
+        """Processes of executors that the workers of this very cluster have started."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes().split(b"\0")
-                if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in command:
+                executes = b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in command
+                if executes and os.getsid(int(process.name)) in self.workers:
                     found.append(int(process.name))
             except OSError:
                 continue
@@ -93,7 +95,7 @@ def standalone(folder: Path, workers: int, memory: str) -> Iterator[Cluster]:
     for i in range(workers):
         wait_for(folder / f"worker{i}.log", "Successfully registered")
     try:
-        yield Cluster(url)
+        yield Cluster(url, [process.pid for process in started])
     finally:
         for process in (*started, master):
             os.killpg(process.pid, signal.SIGKILL)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -11,11 +13,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hdlog.api import Reasoner
-from hdlog.engines.load import InputError
+from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import TooManyDerivations
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Keeper
+from hdlog.errors import InputError
 from hdlog.maintenance.trace import Event, LimitReached
+from hdlog.program.model import Predicate
 
 REACH = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."
 
@@ -93,7 +97,7 @@ def test_dataframes_go_in_and_come_out(spark: SparkSession, engine: SparkEngine)
     assert reasoner.facts("same").count() == 0
     assert sorted(map(tuple, found.collect()))  # what was handed out stays readable
     nothing = spark.createDataFrame([("a", None)], "name STRING, number INT")
-    with pytest.raises(InputError, match="missing values"):
+    with pytest.raises(InputError, match="a value is missing in 1 rows"):
         reasoner.update(add={"e": nothing})
     assert len(reasoner) == 2
 
@@ -119,3 +123,33 @@ def test_more_derivations_than_can_be_counted_are_an_error(engine: SparkEngine) 
     with pytest.raises(TooManyDerivations):
         reasoner.update(add={f"p{i}": [(0, n) for n in range(64)] for i in range(11)})
     assert len(reasoner) == 0
+
+
+def test_values_of_a_dataframe_are_the_same_terms_on_both_engines(
+    spark: SparkSession, engine: SparkEngine
+) -> None:
+    frame = spark.createDataFrame(
+        [
+            (
+                1e10,
+                "a",
+                True,
+                date(2024, 2, 29),
+                Decimal("1.50"),
+                datetime(2024, 2, 29, 1, 2, 3, 500_000),
+                2**62,
+            ),
+            (float("inf"), '"\n', False, date(1999, 1, 1), Decimal("-2"), datetime(1999, 1, 1), -(2**63)),
+            (float("nan"), "<http://a>", True, date(1, 1, 1), Decimal("0"), datetime(2000, 1, 1), 7),
+            (-0.0, "5", True, date(1, 1, 1), Decimal("0"), datetime(2000, 1, 1), 7),
+            (1e-300, "", True, date(1, 1, 1), Decimal("0"), datetime(2000, 1, 1), 7),
+        ],
+        "d DOUBLE, s STRING, b BOOLEAN, t DATE, e DECIMAL(9, 2), m TIMESTAMP, i BIGINT",
+    )
+    found = []
+    for chosen in (engine, ColumnarEngine()):
+        reasoner = Reasoner(engine=chosen)
+        reasoner.update(add={"v": frame})
+        found.append({row for row, _, _ in reasoner.tables()[Predicate("v", 7)]})
+    assert found[0] == found[1]
+    assert len(found[0]) == 5

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hdlog.engines.load import InputError
+from hdlog.errors import InputError
 from hdlog.pipeline.ingest import ingest
 from hdlog.pipeline.jobs import OnSpark
-from hdlog.pipeline.splits import find_splits
 from hdlog.pipeline.store import create_store, open_store
+from hdlog.reading.splits import find_splits
 from hdlog.storing import Settings, info, load, materialise
 from hdlog.streaming import follow
 from tests.unit.test_store import RULES, edge, exported, triples, write
@@ -84,6 +84,9 @@ def test_a_stream_takes_each_file_once_across_restarts(spark: SparkSession, tmp_
     write(changes / "3.delete.nt", edge(1, 2))
     run()
     assert edge(1, 2) not in exported(tmp_path / "store")
+    write(changes / "3.delete.nt", edge(2, 3))  # the same name, another change
+    assert len(run()) == 1
+    assert edge(2, 3) not in exported(tmp_path / "store")
 
 
 def test_a_bad_file_stops_a_stream_and_nothing_of_its_batch_is_taken(

@@ -25,7 +25,7 @@ def core(atoms: list[tuple[Rows, tuple[Term, ...]]]) -> list[tuple[float, dict[s
         ]
         facts = engine.facts_from_columns(columns, len(rows))
         versions.append((Version(engine.table(len(terms)), (facts,)), terms))
-    return engine.core(versions)
+    return engine.hints.core(versions)
 
 
 def consistent(atoms: list[tuple[Rows, tuple[Variable, ...]]]) -> list[Rows]:

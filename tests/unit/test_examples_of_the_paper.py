@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from hdlog.api import Reasoner
-from hdlog.engines.protocol import FactSet
-from hdlog.maintenance.dred import DRed
+from hdlog.maintenance import dred, hypertree
 from hdlog.maintenance.nodes import Node
-from hdlog.plan.tuning import Tuning
+from hdlog.maintenance.rounds import Addition, Overdeletion
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
 
@@ -37,42 +36,42 @@ class Watched:
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reasoner = Reasoner(RULE, tuning=Tuning("hd").without("views"))
+        self.reasoner = Reasoner(RULE, method="paper")
         self.gained: dict[str, list[Rows]] = defaultdict(list)
         self.lost: dict[str, list[Rows]] = defaultdict(list)
         self.restored: dict[str, Rows] = {}
         self.inst_re: dict[str, Rows] = {}
-        gain, lose, rederive = DRed._gain, DRed._lose, DRed.rederive_nodes
+        gain, lose, rederive = Addition.update, Overdeletion.update, dred.rederive
 
-        def watch_gain(run: DRed, node: Node, matches: FactSet, restored: FactSet | None) -> Any:
-            change = gain(run, node, matches, restored)
+        def watch_gain(round_: Addition[Any, Any, Any], node: Node[Any, Any, Any], rows: Any) -> Any:
+            change = gain(round_, node, rows)
             self.gained[self.name(node.predicate)].append(self.rows(node.predicate, change.delta))
             return change
 
-        def watch_loss(run: DRed, node: Node, matches: FactSet, restored: FactSet | None) -> Any:
-            change = lose(run, node, matches, restored)
+        def watch_loss(round_: Overdeletion[Any, Any, Any], node: Node[Any, Any, Any], rows: Any) -> Any:
+            change = lose(round_, node, rows)
             self.lost[self.name(node.predicate)].append(self.rows(node.predicate, change.delta))
             return change
 
-        def watch_rederivation(run: DRed) -> None:
-            for node in run.insts:
-                parts = run.engine.together(run.overdeleted[node.predicate], 3)
+        def watch_rederivation(run: dred.Run[Any, Any, Any]) -> Any:
+            for node in run.component.nodes:
+                parts = run.engine.disjoint_union(run.overdeleted.get(node.predicate, []), 3)
                 self.inst_re[self.name(node.predicate)] = self.rows(node.predicate, parts)
                 self.restored[self.name(node.predicate)] = self.rows(
-                    node.predicate, run._supported(node.predicate)
+                    node.predicate, run.supported(node.predicate)
                 )
-            rederive(run)
+            return rederive(run)
 
-        monkeypatch.setattr(DRed, "_gain", watch_gain)
-        monkeypatch.setattr(DRed, "_lose", watch_loss)
-        monkeypatch.setattr(DRed, "rederive_nodes", watch_rederivation)
+        monkeypatch.setattr(Addition, "update", watch_gain)
+        monkeypatch.setattr(Overdeletion, "update", watch_loss)
+        monkeypatch.setattr(dred, "rederive", watch_rederivation)
 
     def name(self, predicate: Predicate) -> str:
-        rule = self.reasoner._driver.decompositions.nodes[predicate].rule
+        rule = self.reasoner._driver.planning.nodes[predicate].rule
         return "p1" if any(a.name == "CW" for a in rule.atoms()) else "p2"
 
-    def rows(self, predicate: Predicate, facts: FactSet) -> Rows:
-        rule = self.reasoner._driver.decompositions.nodes[predicate].rule
+    def rows(self, predicate: Predicate, facts: Any) -> Rows:
+        rule = self.reasoner._driver.planning.nodes[predicate].rule
         first, second = sorted(rule.atoms(), key=lambda a: a.name == "PC")
         x, z = (v.name for v in first.variables())
         y = next(v.name for v in second.variables() if v.name != z)
@@ -82,10 +81,8 @@ class Watched:
         return {tuple(str(row[i]).strip("<>") for i in order) for row in found}
 
     def inst(self) -> dict[str, Rows]:
-        tables = self.reasoner._driver.state.tables
-        return {
-            self.name(p): self.rows(p, tables[p].facts()) for p in self.reasoner._driver.decompositions.nodes
-        }
+        tables = self.reasoner._driver.kept.tables
+        return {self.name(p): self.rows(p, tables[p].facts()) for p in self.reasoner._driver.planning.nodes}
 
     def update(self, **changes: Any) -> Any:
         for store in (self.gained, self.lost, self.restored, self.inst_re):
@@ -99,6 +96,27 @@ def tuples(x: str, z: str) -> Rows:
 
 def first_round(letter: str) -> Rows:
     return {(f"a{i}", f"{letter}{i * K + j}", f"d{j}") for i in range(N) for j in range(1, K + 1)}
+
+
+def test_the_example_goes_through_all_three_semi_join_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[str] = []
+    top_down, bottom_up = hypertree.top_down_lsj, hypertree.bottom_up_lsj
+
+    def watch_down(r: Any, root: int, active: Any, versions: Any) -> None:
+        passes.append("TopDownLSJ(t)" if all(a is not None for a in active) else "TopDownLSJ(p_i)")
+        top_down(r, root, active, versions)
+
+    def watch_up(r: Any, root: int, active: Any) -> None:
+        passes.append("BottomUpLSJ(t)")
+        bottom_up(r, root, active)
+
+    monkeypatch.setattr(hypertree, "top_down_lsj", watch_down)
+    monkeypatch.setattr(hypertree, "bottom_up_lsj", watch_up)
+    reasoner = Reasoner(RULE, method="paper")
+    reasoner.update(add=given())
+    passes.clear()
+    reasoner.update(add=[(CW, (Iri("a6"), Iri("a4"))), (CA, (Iri("a6"), Iri("a5")))])
+    assert passes[:3] == ["TopDownLSJ(p_i)", "BottomUpLSJ(t)", "TopDownLSJ(t)"]
 
 
 @pytest.fixture

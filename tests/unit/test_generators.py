@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyoxigraph as ox
 import pytest
 from benchmarks.generators import graph
@@ -14,8 +15,6 @@ from numpy.typing import NDArray
 
 from hdlog.api import Reasoner
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.identifiers import INTEGERS
-from hdlog.engines.load import value_text
 from hdlog.evaluation import collaborators, exp, lubm, yago
 from hdlog.evaluation.dataset import Dataset, Ids, Terms, numbered
 from hdlog.evaluation.duck import expressions
@@ -24,6 +23,8 @@ from hdlog.evaluation.rule_sets import rule_text, rules
 from hdlog.evaluation.univ_bench import NS
 from hdlog.program.model import Predicate
 from hdlog.program.terms import XSD_INTEGER, Literal
+from hdlog.reading.identifiers import INTEGERS
+from hdlog.reading.values import value_text
 from hdlog.text import parse
 from tests import oracle
 
@@ -61,13 +62,13 @@ def materialised(data: Dataset) -> tuple[Reasoner, dict[str, int]]:
     ids=lambda data: str(data.name),
 )
 def test_every_term_has_a_text_of_its_own_that_rdf_allows(data: Dataset) -> None:
-    texts = DatasetTerms(data).texts()
+    texts = DatasetTerms(data).take().to_pylist()
     assert len(set(texts)) == len(texts) == data.terms
     lines = "".join(f"<http://a/s> <http://a/p> {text} .\n" for text in texts)
     assert [value_text(t.object) for t in ox.parse(lines, format=ox.RdfFormat.N_TRIPLES)] == texts
     some = np.random.default_rng(1).integers(0, data.terms, 50)
-    assert DatasetTerms(data).texts(some) == [texts[i] for i in some]
-    assert DatasetTerms(data).find([texts[i] for i in some]).tolist() == some.tolist()
+    assert DatasetTerms(data).take(some).to_pylist() == [texts[i] for i in some]
+    assert DatasetTerms(data).find(pa.array([texts[i] for i in some])).tolist() == some.tolist()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,10 @@ def test_what_cannot_be_made_is_refused(generate: Callable[[], Dataset]) -> None
 
 def test_running_example_has_the_facts_of_the_paper() -> None:
     data = collaborators.generate(5, 3)
-    names = [t.removeprefix(f"<{collaborators.NS}").removesuffix(">") for t in DatasetTerms(data).texts()]
+    names = [
+        t.removeprefix(f"<{collaborators.NS}").removesuffix(">")
+        for t in DatasetTerms(data).take().to_pylist()
+    ]
     named = {
         p: {(names[x], names[y]) for x, y in zip(*columns, strict=True)} for p, columns in data.tables.items()
     }

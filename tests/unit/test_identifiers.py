@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdlog.engines.identifiers import (
+from hdlog.reading.identifiers import (
     INTEGER_LIMIT,
     INTEGER_MARK,
     INTEGERS,

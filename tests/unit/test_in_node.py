@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.columnar.engine import ColumnarEngine, ColumnarVersion
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.relation import Relation
 from hdlog.engines.protocol import Version
@@ -24,7 +24,7 @@ class Watched(ColumnarEngine):
 
     longest = 0
 
-    def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+    def join(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
         found = super().join(left, version, terms)
         self.longest = max(self.longest, len(found))
         return found

@@ -10,9 +10,14 @@ import pytest
 SRC = Path(__file__).parents[2] / "src" / "hdlog"
 LAYERS = (
     "errors",
+    "interrupts",
+    "journal",
     "program",
+    "tuning",
     "text",
     "plan",
+    "reading",
+    "writing",
     "engines",
     "maintenance",
     "pipeline",
@@ -30,8 +35,8 @@ CONFINED = {
     "rich": ("report", "cli", "evaluation/commands"),
     "matplotlib": ("evaluation/plots",),
     "duckdb": ("evaluation/duck",),
-    "numba": ("engines/columnar", "pipeline/kernels", "pipeline/buckets"),
-    "pyspark": ("engines/spark", "pipeline"),
+    "numba": ("engines/columnar", "reading/kernels", "writing/kernels", "pipeline/buckets"),
+    "pyspark": ("engines/spark", "pipeline", "streaming"),
 }
 
 

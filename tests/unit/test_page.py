@@ -15,10 +15,10 @@ from xml.etree import ElementTree
 import pytest
 
 from hdlog import Reasoner
-from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Atom, Program, Rule
 from hdlog.program.terms import Variable
 from hdlog.report.page import page
+from hdlog.tuning import Tuning
 
 RULES = """
 square[?x, ?y], far[?z, ?u] :- e[?x, ?y], e[?y, ?z], e[?z, ?u], e[?u, ?x] .

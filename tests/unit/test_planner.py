@@ -10,11 +10,11 @@ from hdlog.api import Reasoner
 from hdlog.errors import UsageError
 from hdlog.plan.decomposition import verify
 from hdlog.plan.planner import RulePlan, plan_rule
-from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Atom, Predicate
 from hdlog.program.normalise import normalise
 from hdlog.program.terms import Iri
 from hdlog.text import parse
+from hdlog.tuning import Tuning
 
 CYCLE = "<q>[?a, ?b] :- <e>[?a, ?b], <e>[?b, ?c], <e>[?c, ?d], <e>[?d, ?f], <e>[?f, ?g], <e>[?g, ?a] ."
 
@@ -31,7 +31,7 @@ class Uniform:
     def distinct(self, atom: Atom, variable: str) -> float:
         return min(self.size, self.values)
 
-    def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
+    def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
         return None
 
     def core(self, atoms: Sequence[Atom]) -> None:
@@ -82,8 +82,8 @@ def test_a_body_too_large_is_declined_with_a_reason() -> None:
         CYCLE,
         "<q>[?x] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?x], NOT <f>[?x, ?z], FILTER(?x != ?z) .",
         "<q>[?x, ?n] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?x], BIND(?x + ?z AS ?n), NOT <f>[?y, ?z] .",
-        "<q>[?x] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?x], <f>[?u, ?v], <g>[<c>, <d>] .",
-        "<q>[?x], <r>[?y, ?z] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?x], <e>[?x, ?x], <e>[?y, <c>] .",
+        "<q>[?x] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?x], <f>[?u, ?v], <g>[<u:c>, <u:d>] .",
+        "<q>[?x], <r>[?y, ?z] :- <e>[?x, ?y], <e>[?y, ?z], <e>[?z, ?x], <e>[?x, ?x], <e>[?y, <u:c>] .",
     ],
 )
 def test_every_item_has_its_place_in_the_trees(text: str, views: bool) -> None:
@@ -101,9 +101,9 @@ def test_every_item_has_its_place_in_the_trees(text: str, views: bool) -> None:
 def test_isomorphic_nodes_have_one_name() -> None:
     first = planned(CYCLE)
     second = planned(CYCLE.replace("?", "?other_").replace("<q>", "<r>"))
-    assert {p.predicate for p in first.parts} == {p.predicate for p in second.parts}
+    assert {p.predicate for p in first.nodes} == {p.predicate for p in second.nodes}
     apart = planned(CYCLE, Tuning().without("sharing"))
-    assert len(apart.parts) > len(first.parts)
+    assert len(apart.nodes) > len(first.nodes)
 
 
 def test_a_head_that_one_node_covers_gets_its_own_root() -> None:

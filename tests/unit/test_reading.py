@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,17 +23,17 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.identifiers import inline_integer, integer_text
-from hdlog.engines.load import Collector, value_text
-from hdlog.pipeline import kernels
-from hdlog.pipeline.chunks import TermTable
-from hdlog.pipeline.reading import Chunk, InputError, Split, find_splits, read_split
-from hdlog.pipeline.splits import blocks
 from hdlog.program.model import TRIPLE, Predicate, Program
 from hdlog.program.ntriples import parse_term, quote, term_text
 from hdlog.program.terms import RDF_TYPE, XSD_INTEGER
-from hdlog.program.types import attribute_types
+from hdlog.program.types import attribute_layout
+from hdlog.reading import kernels
+from hdlog.reading.files import Chunk, InputError, Split, find_splits, read_split
+from hdlog.reading.identifiers import inline_integer, integer_text
+from hdlog.reading.objects import Collector
+from hdlog.reading.splits import blocks
+from hdlog.reading.term_table import TermTable
+from hdlog.reading.values import value_text
 from hdlog.text import examine
 
 Rows = Counter[tuple[Any, ...]]
@@ -44,7 +47,7 @@ def read(data: bytes | str, name: str = "f.nt", lenient: bool = False, **options
         path = Path(folder) / name
         path.write_bytes(data if isinstance(data, bytes) else data.encode())
         (split,) = find_splits([path])
-        return checked(read_split(split, lenient=lenient, **options))
+        return checked(read_split(replace(split, scope=""), lenient=lenient, **options))
 
 
 def checked(chunk: Chunk) -> Chunk:
@@ -150,7 +153,6 @@ LINES = (
     f"{S} {P}\n{P} .",
     f"{S} {P} {P}\n.",
     f"{S} {P} {P}\r .",
-    f"\ufeff{S} {P} {P} .",
     f'{S} {P} "a" @en .',
     f'{S} {P} "a"^^ <a:b> .',
     f'{S} {P} "a\tb\x08\x00\x7f\ufffe" .',
@@ -229,7 +231,8 @@ def test_lenient_reading_of_pieces_keeps_every_line_that_is_fine(lines: list[byt
     with TemporaryDirectory() as folder:
         path = Path(folder) / "f.nt"
         path.write_bytes(b"\n".join(lines))
-        chunks = [checked(read_split(s, lenient=True)) for s in find_splits([path], size)]
+        splits = [replace(s, scope="") for s in find_splits([path], size)]
+        chunks = [checked(read_split(s, lenient=True)) for s in splits]
         assert rows(*chunks) == expected
         assert sum(c.skipped for c in chunks) == len(bad)
         told = [int(p.removeprefix(f"{path}:").split(":")[0]) for c in chunks for p in c.problems]
@@ -378,59 +381,83 @@ DECLARATIONS = """
 .decl n(x: number, y: unsigned)
 .decl f(x: float)
 .decl s(x: symbol, y: symbol)
+.decl one(x: symbol)
 .decl z()
 """
 PROGRAM = examine(DECLARATIONS, "souffle").program
-TYPES = attribute_types(PROGRAM)
+LAYOUT = attribute_layout(PROGRAM)
+XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
-def loaded(path: Path, program: Program = PROGRAM) -> Rows:
-    """The facts of a file by Python's own readers, and the engine's encoding of tables."""
-    engine = ColumnarEngine()
-    collector = Collector(engine, program)
+def loaded(path: Path) -> Rows:
+    """The facts of a file by Python's own readers, and a twin of what is said of written values."""
     name = path.name.split(".")[0]
-    if path.suffix == ".parquet":
-        collector.arrow(name, pq.read_table(path))
-    elif collector.types.get(name) == ():
-        collector.columns(Predicate(name, 0), [], 1)
-    else:
-        with path.open(newline="", encoding="utf-8") as file:
-            if path.suffix == ".csv":
-                lines = [row for row in csv.reader(file) if row]
-            else:
-                texts = [line.rstrip("\r") for line in file.read().split("\n")]
-                lines = [text.split("\t") for text in texts if text]
-        body = lines[1:] if path.suffix in (".csv", ".tsv") else lines
-        columns = {f"f{i}": pa.array(c, pa.string()) for i, c in enumerate(zip(*body, strict=True))}
-        collector.arrow(name, pa.table(columns))
-    found: Rows = Counter()
-    for predicate, facts in collector.facts().items():
-        shown = [engine.dictionary.texts(c) for c in facts.columns()] if predicate.arity else []
-        found.update((predicate, *row) for row in zip(*shown, strict=True))
-        if not shown:
-            found[(predicate,)] += 1
-    return found
+    declared = LAYOUT.get(name)
+    if declared == ():
+        return Counter({(Predicate(name, 0),): 1})
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        if path.suffix == ".csv":
+            lines = [row for row in csv.reader(file) if row]
+        else:
+            text = file.read()
+            texts = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
+            single = declared is not None and len(declared) == 1
+            lines = [line.split("\t") for line in texts if line or single]
+    body = lines[1:] if path.suffix in (".csv", ".tsv") else lines
+    types = [a.type for a in declared] if declared is not None else [""] * len(body[0])
+    return Counter((Predicate(name, len(types)), *map(written_text, row, types)) for row in body)
+
+
+def written_text(value: str, type_: str) -> str:
+    if type_ == "symbol":
+        return value_text(value)
+    if type_ in ("number", "unsigned"):
+        return value_text(int(value, 16 if "x" in value else 2 if "b" in value else 10))
+    if type_ == "float":
+        return value_text(float(value))
+    if re.fullmatch("0|-?[1-9][0-9]*", value):
+        return value_text(int(value))
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)(?=[.eE])(\.[0-9]+)?([eE][-+]?[0-9]+)?", value):
+        return value_text(float(value))
+    if value in ("true", "false"):
+        return value_text(value == "true")
+    if re.fullmatch(r"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\s\"{}|^`\\]*>", value):
+        return value
+    try:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
+            return value_text(date.fromisoformat(value))
+        if re.fullmatch(r"\d{4}-\d\d-\d\dT.*", value, re.ASCII):
+            datetime.fromisoformat(value)
+            return f'"{value}"^^<{XSD}dateTime>'
+    except ValueError:
+        pass
+    return value_text(value)
 
 
 TABLES = {
-    "any.csv": 'a,b\n1,x\n-5,"q,""r"\n007,<http://a/b>\n-0,"two\nlines"\n99999999999999999999,\n999999999999999999,-999999999999999999\n',
+    "any.csv": 'a,b\n1,x\n-5,"q,""r"\n007,<http://a/b>\n-0,"two\nlines"\n99999999999999999999,\n999999999999999999,-999999999999999999\n'
+    "1.5,-2e10\ntrue,True\n2024-02-29,2023-02-29\n2024-02-29T12:30:00Z,2024-02-29T25:30:00Z\n<b>hi</b>,<a b>\n9223372036854775808,1.\n"
+    ".5,1e5\n-9223372036854775809,2305843009213693952\n",
     "plain.facts": "1\tx\n-5\tq\"r\\\n\n007\t<http://a/b>\n",
+    "marked.facts": "\ufeff1\tx\n",
     "head.tsv": "a\tb\r\n1\tx\r\n",
-    "n.facts": "1\t2\n-5\t007\n 3 \t1_0\n9223372036854775807\t2305843009213693951\n",
+    "n.facts": "1\t2\n-5\t007\n+3\t0x1F\n9223372036854775807\t2305843009213693951\n-0b101\t0\n",
     "f.facts": "1\n-2.50\nnan\n1e400\n-inf\n0.1\n",
     "s.facts": '1\t<a:b>\n\ta\\b"c\n',
-    "s.csv": 'x,y\n"a\tb","é\r\n"\n',
+    "one.facts": "a\n\nb\n",
+    "s.csv": 'p,q\n"a\tb","é\r\n"\n',
     "z.facts": "()\n",
-    "one.csv": "x\n1\n\n2\n",
+    "some.csv": "x\n1\n\n2\n",
+    "end.csv": "x,y\n1,2",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_read_as_the_engine_reads_it(tmp_path: Path, name: str) -> None:
+def test_a_table_is_read_as_its_twin_reads_it(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(TABLES[name].encode())
-    found = rows(read(TABLES[name].encode(), name, types=TYPES))
-    assert set(found) == set(loaded(path))
+    found = rows(read(TABLES[name].encode(), name, layout=LAYOUT))
+    assert found == loaded(path)
     assert found
 
 
@@ -439,9 +466,7 @@ def test_a_table_is_read_as_the_engine_reads_it(tmp_path: Path, name: str) -> No
     st.integers(1, 40),
 )
 @example([("x", "1"), ("", "")], 3)
-def test_cut_tables_are_read_as_the_engine_reads_them_whole(
-    given_rows: list[tuple[str, str]], size: int
-) -> None:
+def test_cut_tables_are_read_as_whole_ones(given_rows: list[tuple[str, str]], size: int) -> None:
     assume("".join(a + b for a, b in given_rows).strip())  # the engine takes a file of blanks for empty
     with TemporaryDirectory() as folder:
         path = Path(folder) / "edge.facts"
@@ -462,17 +487,18 @@ def test_the_header_is_in_the_first_split_only(tmp_path: Path) -> None:
 BAD_TABLES: Sequence[tuple[str, str, Sequence[str]]] = [
     ("n.facts", "1\t2\n\n1\tx\n3\n4\t5\n6\t7\t8\n", ["3: 'x' is not a unsigned", "4: 1 columns, not 2 as before", "6: 3 columns, not 2 as before"]),
     ("s.csv", 'a,b\n"x\n\ny",z\nu\n1,2\n', ["5: 1 columns, not 2 as before"]),
-    ("n.csv", 'a,b\n1,"2\n"\nx,1\n\n1,y\n7,8\n', ["4: 'x' is not a number", "6: 'y' is not a unsigned"]),
-    ("f.facts", "1\n\nx\n2\n", ["3: 'x' is not a float"]),
+    ("n.csv", 'a,b\n1,"2\n"\nx,1\n\n1,y\n7,8\n9,"1"\n', ["2: '2\\n' is not a unsigned", "4: 'x' is not a number", "6: 'y' is not a unsigned"]),
+    ("f.facts", "1\n\nx\n2\n", ["2: '' is not a float", "3: 'x' is not a float"]),
+    ("n.facts", "1\t2\n 3\t1_0\n1.0\t-1\n3\t4\n", ["2: ' 3' is not a number", "3: '1.0' is not a number"]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "text", "problems"), BAD_TABLES)
 def test_bad_rows_have_their_lines(name: str, text: str, problems: Sequence[str]) -> None:
     with pytest.raises(InputError) as raised:
-        read(text, name, types=TYPES)
+        read(text, name, layout=LAYOUT)
     assert str(raised.value).endswith(f"{name}:{problems[0]}")
-    chunk = read(text, name, lenient=True, types=TYPES)
+    chunk = read(text, name, lenient=True, layout=LAYOUT)
     assert [p.split(f"{name}:")[1] for p in chunk.problems] == problems
     assert (chunk.rows, chunk.skipped) == (2, len(problems))
 
@@ -485,7 +511,7 @@ def test_a_row_that_is_not_utf_8_is_a_bad_row() -> None:
 def test_a_table_with_other_columns_than_declared_is_refused() -> None:
     for lenient in (False, True):
         with pytest.raises(InputError, match=r"s\.facts:1: 3 columns, but s has 2 attributes"):
-            read("a\tb\tc\n", "s.facts", lenient, types=TYPES)
+            read("a\tb\tc\n", "s.facts", lenient, layout=LAYOUT)
 
 
 def test_a_split_says_name_delimiter_and_header(tmp_path: Path) -> None:
@@ -501,7 +527,7 @@ def integer_text_of(value: int) -> str:
     return value_text(value)
 
 
-def test_parquet_is_read_as_the_engine_reads_it(tmp_path: Path) -> None:
+def test_parquet_is_read_as_the_same_table_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     columns: dict[str, Any] = {
         "i": pa.array([1, -2, 1 << 61, -(1 << 63)]),
@@ -511,6 +537,10 @@ def test_parquet_is_read_as_the_engine_reads_it(tmp_path: Path) -> None:
         "d": pa.array(["u", "v", "u", "w"]).dictionary_encode(),
         "l": pa.array(["a", "b", "a", "c"], pa.large_string()),
         "u": pa.array([1, 2, 3, (1 << 61) + 1], pa.uint64()),
+        "e": pa.array([Decimal("1.50"), Decimal("2"), Decimal("-0.25"), Decimal("100")], pa.decimal128(9, 2)),
+        "t": pa.array([date(2024, 2, 29)] * 4),
+        "m": pa.array([datetime(2024, 2, 29, 1, 2, 3, 450_000)] * 4),
+        "z": pa.array([datetime(2024, 2, 29, tzinfo=UTC)] * 4),
     }
     pq.write_table(pa.table(columns), path, row_group_size=1)
     splits = find_splits([path], 1)
@@ -518,27 +548,74 @@ def test_parquet_is_read_as_the_engine_reads_it(tmp_path: Path) -> None:
     assert find_splits([path]) == [Split(str(path), "parquet", 0, 4)]
     whole = rows(checked(read_split(Split(str(path), "parquet"))))
     assert whole == rows(*(checked(read_split(s)) for s in splits))
-    assert set(whole) == set(loaded(path))
+    expected = zip(*(map(value_text, c.to_pylist()) for c in columns.values()), strict=True)
+    assert whole == Counter((Predicate("t", len(columns)), *row) for row in expected)
+    collector = Collector(Program(), lambda *_: [])
+    collector.take({"t": pa.table(columns)})
+    assert rows(*collector.chunks()) == whole
+    assert {t for row in whole for t in row[8:]} >= {
+        f'"1.5"^^<{XSD}decimal>',
+        f'"2024-02-29"^^<{XSD}date>',
+        f'"2024-02-29T01:02:03.45"^^<{XSD}dateTime>',
+        f'"2024-02-29T00:00:00Z"^^<{XSD}dateTime>',
+    }
 
 
 @pytest.mark.parametrize(
     "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
 )
-def test_strings_are_read_alike_however_they_are_stored(tmp_path: Path, kind: pa.DataType) -> None:
+def test_strings_are_strings_however_they_are_stored(tmp_path: Path, kind: pa.DataType) -> None:
     pq.write_table(pa.table({"x": pa.array(["7", "<a:b>", "c", "7"]).cast(kind)}), tmp_path / "t.parquet")
-    expected = {
-        (Predicate("t", 1), value_text(7)): 2,
-        (Predicate("t", 1), "<a:b>"): 1,
-        (Predicate("t", 1), '"c"'): 1,
-    }
+    expected = Counter((Predicate("t", 1), value_text(value)) for value in ("7", "<a:b>", "c", "7"))
     assert rows(checked(read_split(Split(str(tmp_path / "t.parquet"), "parquet")))) == expected
 
 
-@pytest.mark.parametrize("value", [date(2020, 1, 1), b"x", [1], {"a": 1}])
+@pytest.mark.parametrize("value", [b"x", [1], {"a": 1}])
 def test_values_that_no_fact_can_have_are_refused(tmp_path: Path, value: Any) -> None:
     pq.write_table(pa.table({"x": [value]}), tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"t\.parquet:1: .* is not a value a fact can have"):
         read_split(Split(str(tmp_path / "t.parquet"), "parquet"))
+
+
+def test_a_folder_of_parts_is_one_table(tmp_path: Path) -> None:
+    for folder, mark in (("edge", "_SUCCESS"), ("likes.parquet", "")):
+        (tmp_path / folder).mkdir()
+        for part in ("part-00000-x.parquet", "part-00001-x.parquet"):
+            pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / folder / part)
+        if mark:
+            (tmp_path / folder / mark).write_text("")
+    found = rows(*(read_split(s) for s in find_splits([tmp_path])))
+    assert {row[0].name for row in found} == {"edge", "likes"}
+
+
+def test_columns_follow_declared_names() -> None:
+    layout = attribute_layout(examine(".decl edge(x: number, y: number)", "souffle").program)
+    expected = {(Predicate("edge", 2), value_text(70), value_text(71)): 1}
+    assert rows(read('{"y": 71, "x": 70}\n', "edge.jsonl", layout=layout)) == expected
+    assert rows(read("y,x\n71,70\n", "edge.csv", layout=layout)) == expected
+    assert rows(read("a,b\n70,71\n", "edge.csv", layout=layout)) == expected
+    with pytest.raises(InputError, match="the columns are y, z, those of edge are x, y"):
+        read("y,z\n71,70\n", "edge.csv", layout=layout)
+
+
+def test_the_first_line_of_a_csv_file_has_names() -> None:
+    with pytest.raises(InputError, match=r"edge\.csv:1: there are tabs between the values"):
+        read("1\t2\n3\t4\n", "edge.csv")
+    with pytest.raises(InputError, match=r"edge\.csv:1: the first line .* '1' is a number"):
+        read("1,2\n3,4\n", "edge.csv")
+
+
+def test_blank_nodes_are_those_of_their_file(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("_:x <b:p> _:x .\n_:b.0123456789.y <b:p> _:skolem.1-66.t22 .\n")
+    (tmp_path / "b.nt").write_text("_:x <b:p> _:x .\n")
+    (tmp_path / "c.ttl").write_text("[] <b:p> [ <b:p> [] ] . _:x <b:p> [] .")
+    found = [read_split(s) for s in find_splits([tmp_path])]
+    nodes = [{t for t in chunk.texts.to_pylist() if t.startswith("_:")} for chunk in found]
+    assert not nodes[0] & nodes[1]
+    assert {"_:b.0123456789.y", "_:skolem.1-66.t22"} < nodes[0]
+    assert len(nodes[2]) == 5
+    again = [read_split(s) for s in find_splits([tmp_path])]
+    assert [chunk.texts for chunk in again] == [chunk.texts for chunk in found]
 
 
 def test_missing_values_of_parquet_have_their_rows(tmp_path: Path) -> None:
@@ -592,15 +669,20 @@ def test_bad_objects_have_their_lines() -> None:
 
 
 def test_values_of_objects_become_what_their_types_say() -> None:
-    lines = '{"predicate": "n", "args": ["1", 2]}\n{"predicate": "f", "args": [1]}\n{"predicate": "s", "args": ["1", "2"]}\n'
-    assert set(rows(read(lines, "x.jsonl", types=TYPES))) == {
+    lines = '{"predicate": "n", "args": [1, 2]}\n{"predicate": "f", "args": [1]}\n{"predicate": "s", "args": ["1", "2"]}\n'
+    assert set(rows(read(lines, "x.jsonl", layout=LAYOUT))) == {
         (Predicate("n", 2), value_text(1), value_text(2)),
         (Predicate("f", 1), value_text(1.0)),
         (Predicate("s", 2), '"1"', '"2"'),
     }
-    for bad in ('{"predicate": "n", "args": ["x", 2]}', '{"predicate": "n", "args": [2]}'):
+    for bad in (
+        '{"predicate": "n", "args": ["1", 2]}',
+        '{"predicate": "n", "args": [1, -2]}',
+        '{"predicate": "s", "args": ["1", 2]}',
+        '{"predicate": "n", "args": [2]}',
+    ):
         with pytest.raises(InputError, match=r"x\.jsonl:2: "):
-            read('{"predicate": "n", "args": [1, 2]}\n' + bad, "x.jsonl", types=TYPES)
+            read('{"predicate": "n", "args": [1, 2]}\n' + bad, "x.jsonl", layout=LAYOUT)
 
 
 # The kernels and their twins.

@@ -18,16 +18,14 @@ import rdflib
 
 import hdlog
 from hdlog import Reasoner
-from hdlog.engines.columnar import engine as engine_module
-from hdlog.engines.columnar.budget import IntermediateTooLarge
+from hdlog.engines.columnar.budget import IntermediateTooLarge, used_memory
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.load import InputError
 from hdlog.engines.protocol import TooManyDerivations
-from hdlog.errors import ProgramError, UsageError
+from hdlog.errors import InputError, ProgramError, UsageError
 from hdlog.maintenance.trace import Event, LimitReached
-from hdlog.plan.tuning import Tuning
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
+from hdlog.tuning import Tuning
 
 CLOSURE = "path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] ."
 TYPES = "<u:A>[?x] :- <u:B>[?x] . <u:C>[?y] :- <u:p>[?x, ?y] ."
@@ -196,7 +194,7 @@ def test_a_memory_budget_stops_a_join_and_leaves_everything_as_it_was() -> None:
     reasoner = Reasoner("p[?x, ?y] :- q[?x, ?k], r[?y, ?k] .", engine=engine)
     reasoner.update(add={"q": [(i, 0) for i in range(2000)]})
     before = reasoner.tables()
-    engine.budget.memory = 1 << 20
+    engine.budget.memory = used_memory() + 80_000_000
     with pytest.raises(IntermediateTooLarge, match=r"rule for p .*\n.*4,000,000 rows"):
         reasoner.update(add={"r": [(i, 0) for i in range(2000)]})
     assert {p: t for p, t in reasoner.tables().items() if t} == {p: t for p, t in before.items() if t}
@@ -270,9 +268,8 @@ def test_what_an_interrupted_update_found_is_forgotten() -> None:
     assert all(tables == expected for tables, _ in found)
 
 
-def test_rules_and_their_steps_may_ask_for_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "_WORTH_THREADS", 1000)
-    monkeypatch.setattr(engine_module, "_WORTH_HALVES", 1000)
+def test_rules_and_their_steps_may_ask_for_threads_at_once() -> None:
+    tuning = Tuning("hd").steered(worth_threads=1000, worth_halves=1000)
     rules = """
         t[?x] :- e[?x, ?y], e[?y, ?z], e[?z, ?x] .
         t[?y] :- e[?x, ?y], e[?y, ?z], e[?x, ?z] .
@@ -282,7 +279,7 @@ def test_rules_and_their_steps_may_ask_for_threads_at_once(monkeypatch: pytest.M
     counts = []
 
     def run(threads: int) -> None:
-        reasoner = Reasoner(rules, engine=ColumnarEngine(threads=threads), method="hd")
+        reasoner = Reasoner(rules, threads=threads, tuning=tuning)
         reasoner.update(add=[("e", a, b) for a, b in drawn])
         counts.append(reasoner.tables())
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -14,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdlog.api import Reasoner
-from hdlog.engines.load import InputError
-from hdlog.errors import HdlogError
-from hdlog.pipeline.store import StoreError, open_store
-from hdlog.program.model import Predicate
+from hdlog.errors import HdlogError, InputError
+from hdlog.pipeline.export import export, sheets
+from hdlog.pipeline.store import StoreError, open_store, reading
+from hdlog.program.model import Predicate, Program
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant
 from hdlog.storing import Settings, export_store, info, load, materialise, update
-from tests.engines import ON_SPARK
+from tests.engines import settings as options
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NT = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
@@ -36,14 +40,6 @@ prefix : <http://e/>
 
 def triples(text: str) -> set[str]:
     return {str(t) for t in ox.parse(text.encode(), format=ox.RdfFormat.N_TRIPLES)}
-
-
-def options() -> Settings:
-    if not ON_SPARK:
-        return Settings()
-    from hdlog.engines.spark.session import start_session
-
-    return Settings("spark", spark=start_session("local[2]", "2g"))
 
 
 def exported(store: Path) -> set[str]:
@@ -91,8 +87,12 @@ def test_triples_survive_a_store_and_pyoxigraph_agrees(
     folder = tmp_path_factory.mktemp("round")
     given_file = write(folder / "in.nt", *(f"{s} <http://e/{p}> {o}" for s, p, o in facts))
     load(folder / "store", [given_file], Settings())
-    # Language tags are not case-sensitive, and are kept in lower case.
-    assert exported(folder / "store") == triples((folder / "in.nt").read_text().replace("@FR", "@fr"))
+    found = exported(folder / "store")
+    # Language tags are not case-sensitive, and are kept in lower case; labels of blank nodes say which file they are of.
+    expected = triples((folder / "in.nt").read_text().replace("@FR", "@fr"))
+    assert {re.sub(r"_:b\.[0-9a-f]{10}\.b0", "_:b0", t) for t in found} == expected
+    load(folder / "again", [str(folder / "exported.nt")], Settings())
+    assert exported(folder / "again") == found
 
 
 def test_skolem_terms_survive_an_export_and_a_load(tmp_path: Path) -> None:
@@ -232,13 +232,106 @@ def test_a_store_says_what_is_wrong_with_it(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="--overwrite"):
         load(tmp_path / "store", [str(tmp_path / "in.nt")], Settings())
     load(tmp_path / "store", [str(tmp_path / "in.nt")], Settings(), overwrite=True)
-    (tmp_path / "store" / "lock").write_text("1")
-    with pytest.raises(StoreError, match="process 1 is writing"):
-        update(tmp_path / "store", [str(tmp_path / "in.nt")], [], Settings())
     manifest = tmp_path / "store" / "manifest.json"
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
     with pytest.raises(StoreError, match="format"):
         open_store(tmp_path / "store")
+
+
+def test_one_process_writes_at_a_time_whatever_it_does(tmp_path: Path) -> None:
+    given = write(tmp_path / "in.nt", edge(1, 2))
+    store = tmp_path / "store"
+    load(store, [given], Settings())
+    before = contents(store)
+    hold = (
+        "import sys, time; from pathlib import Path; from hdlog.pipeline.store import locked\n"
+        "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(store)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(StoreError, match=f"process {other.pid} is writing"):
+            update(store, [given], [], Settings())
+        with pytest.raises(StoreError, match=f"process {other.pid} is writing"):
+            load(store, [given], Settings(), overwrite=True)
+        assert contents(store) == before
+        other.kill()
+    # The lock has gone with its process.
+    update(store, [write(tmp_path / "more.nt", edge(2, 3))], [], Settings())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in folder.rglob("*")
+        if p.is_file() and p.name not in ("lock", "readers")
+    }
+
+
+def test_a_store_is_replaced_when_the_new_one_is_whole_and_not_before(tmp_path: Path) -> None:
+    rules, store = tmp_path / "rules.dlog", tmp_path / "store"
+    rules.write_text(RULES)
+    materialise([rules], [write(tmp_path / "in.nt", edge(1, 2), edge(2, 3))], store, options())
+    before = contents(store)
+    (tmp_path / "bad.nt").write_text("nonsense\n")
+    (tmp_path / "odd.dlog").write_text("p[?x] :- q[?y] .")
+    for file, data, limit in (
+        (rules, tmp_path / "bad.nt", None),
+        (rules, tmp_path / "missing.nt", None),
+        (tmp_path / "odd.dlog", tmp_path / "in.nt", None),
+        (rules, tmp_path / "in.nt", 1),
+    ):
+        with pytest.raises(HdlogError):
+            materialise([file], [data], store, replace(options(), max_facts=limit), overwrite=True)
+        assert contents(store) == before
+    materialise([rules], [write(tmp_path / "other.nt", edge(5, 6))], store, options(), overwrite=True)
+    assert all("n5" in line for line in exported(store))
+    assert info(store)["snapshot"] == 2
+    assert len([p for p in contents(store) if p.startswith("facts/")]) == len(info(store)["predicates"])
+
+
+def test_whoever_reads_keeps_what_it_has_opened(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    load(store, [write(tmp_path / "in.nt", edge(1, 2))], Settings())
+    with reading(store) as opened:
+        for number in range(3):
+            update(store, [write(tmp_path / f"{number}.nt", edge(number, 7))], [], Settings())
+        assert export(sheets(opened, Program()), "nt", tmp_path / "old.nt", lambda _: None) == (1, [])
+    assert len(exported(store)) == 4
+    update(store, [write(tmp_path / "last.nt", edge(8, 9))], [], Settings())
+    assert len(list((store / "facts").rglob("*.parquet"))) == 1
+
+
+def test_rules_of_a_store_are_those_it_was_made_with(tmp_path: Path) -> None:
+    """Includes and all, whatever becomes of the files."""
+    (tmp_path / "rules.dl").write_text(
+        '#include "more.dl"\n.decl p(x: number)\np(x) :- q(x, N).\n.decl q(x: number, y: number)\n'
+    )
+    (tmp_path / "more.dl").write_text("#define N 1\n")
+    (tmp_path / "q.facts").write_text("5\t1\n6\t2\n")
+    store = tmp_path / "store"
+    materialise([tmp_path / "rules.dl"], [tmp_path / "q.facts"], store, options())
+    (tmp_path / "more.dl").write_text("#define N 2\n")
+    (tmp_path / "q.facts").write_text("7\t1\n8\t2\n")
+    assert update(store, [str(tmp_path / "q.facts")], [], options())["added"] == {"p/1": 1, "q/2": 2}
+
+
+@pytest.mark.parametrize("kind", ["facts", "terms", "manifest.json"])
+@pytest.mark.parametrize("damage", ["missing", "garbage", "cut"])
+def test_a_damaged_store_is_refused_by_name(tmp_path: Path, kind: str, damage: str) -> None:
+    store = tmp_path / "store"
+    load(store, [write(tmp_path / "in.nt", *(edge(i, i + 1) for i in range(50)))], Settings())
+    path = store / kind if "." in kind else next((store / kind).rglob("*.parquet"))
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(b"garbage" if damage == "garbage" else path.read_bytes()[:-20])
+    with pytest.raises(StoreError, match=r"damaged|no store"):
+        update(store, [str(tmp_path / "in.nt")], [], Settings())
+    with pytest.raises(StoreError, match=r"damaged|no store"):
+        export_store(store, "nt", tmp_path / "out.nt", Settings())
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["terms stay", "terms are read"])

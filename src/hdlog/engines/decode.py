@@ -10,21 +10,30 @@ import numpy as np
 import pyarrow as pa
 
 from hdlog.engines.encoding import Dictionary, Ids
-from hdlog.program.functions import NoValue, number
+from hdlog.program.model import Predicate
 from hdlog.program.ntriples import parse_term
-from hdlog.program.terms import XSD_STRING, BlankNode, Constant, Iri, Literal
+from hdlog.program.terms import Constant
+from hdlog.writing.sheets import Columns, Sheet
+from hdlog.writing.values import column_type, typed_column
 
 
 class FactTable:
     """Facts of one predicate; an Arrow table to every library that knows Arrow."""
 
     def __init__(
-        self, dictionary: Dictionary, arity: int, rows: int, columns: Callable[[], Sequence[Ids]]
+        self,
+        dictionary: Dictionary,
+        arity: int,
+        rows: int,
+        columns: Callable[[], Sequence[Ids]],
+        names: Sequence[str] = (),
     ) -> None:
         self._dictionary = dictionary
         self._arity = arity
         self._rows = rows
         self._fetch = columns
+        self.names = tuple(names) or tuple(f"c{i}" for i in range(arity))
+        """of the columns: as they are declared, or c0, c1, ..."""
 
     @cached_property
     def _columns(self) -> Sequence[Ids]:
@@ -44,6 +53,10 @@ class FactTable:
     def __repr__(self) -> str:
         return f"<{len(self):,} facts of {self._arity} arguments>"
 
+    def named(self, names: Sequence[str]) -> FactTable:
+        """The same facts, with names for the columns."""
+        return FactTable(self._dictionary, self._arity, self._rows, lambda: self._columns, names)
+
     def rows(self) -> list[tuple[Constant, ...]]:
         """Rows of terms."""
         columns = [[parse_term(text) for text in texts] for texts in self.texts()]
@@ -53,11 +66,23 @@ class FactTable:
         """Columns of N-Triples terms."""
         return [self._dictionary.texts(c) for c in self._columns]
 
+    def sheet(self, predicate: Predicate) -> Sheet:
+        """The facts on their way to a file."""
+        return Sheet(predicate, len(self), self._batches, self.names)
+
+    def _batches(self) -> Iterator[Columns]:
+        if len(self):
+            yield [self._term_column(ids) for ids in self._columns]
+
+    def _term_column(self, ids: Ids) -> pa.Array:
+        integers = self._dictionary.integer_values(ids)
+        return self._dictionary.text_array(ids) if integers is None else pa.array(integers)
+
     @cached_property
     def arrow(self) -> pa.Table:
-        """Columns of integers, doubles, booleans or strings; mixed ones as strings."""
+        """Columns of the type that all their terms share: integers, doubles, dates, ...; otherwise of texts."""
         columns = [_arrow_column(self._dictionary, c) for c in self._columns]
-        return pa.table({f"c{i}": column for i, column in enumerate(columns)})
+        return pa.table(columns, names=list(self.names)) if columns else pa.table({})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)
@@ -72,36 +97,12 @@ class FactTable:
 
 
 def _arrow_column(dictionary: Dictionary, ids: Ids) -> pa.Array:
-    integers = dictionary.integer_values(ids)
-    if integers is not None and len(ids):
-        return pa.array(integers)
+    if not len(ids):
+        return pa.array([], pa.string())
+    for values in (dictionary.integer_values(ids), dictionary.double_values(ids)):
+        if values is not None:
+            return pa.array(values)
     unique, inverse = np.unique(ids, return_inverse=True)
-    terms = [parse_term(t) for t in dictionary.texts(unique)]
-    values = [plain_value(t) for t in terms]
-    if len({type(v) for v in values}) > 1:
-        values = [plain_text(t) for t in terms]
-    return pa.array(values, pa.string() if not values else None).take(pa.array(inverse))
-
-
-def plain_value(term: Constant) -> int | float | bool | str:
-    if isinstance(term, Literal) and term.datatype != XSD_STRING:
-        if term.datatype.endswith("#boolean"):
-            return term.lexical in ("true", "1")
-        try:
-            value = number(term)
-            return value if isinstance(value, int) else float(value)
-        except NoValue:
-            pass
-    return plain_text(term)
-
-
-def plain_text(term: Constant) -> str:
-    """What a table shows for a term: the IRI, the lexical form, the label."""
-    match term:
-        case Iri(value):
-            return value
-        case Literal(lexical):
-            return lexical
-        case BlankNode(label):
-            return f"_:{label}"
-    return str(term)
+    texts = dictionary.text_array(unique)
+    kind = column_type(texts)
+    return typed_column(texts, kind).cast(kind).take(pa.array(inverse))

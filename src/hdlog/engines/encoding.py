@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+
+from hdlog.program.model import Predicate
+from hdlog.reading.chunks import Chunk
 
 Ids = NDArray[Any]
 """What terms are to an engine: numbers of 32 or 64 bits."""
@@ -15,8 +19,11 @@ Ids = NDArray[Any]
 class Dictionary(Protocol):
     """Terms, as N-Triples texts, and their ids."""
 
-    def encode(self, texts: Iterable[str]) -> Ids:
+    def encode(self, texts: Iterable[str] | pa.Array) -> Ids:
         """The id of each text; new texts get new ids."""
+
+    def translate(self, numbers: NDArray[np.int64], ids: Ids) -> Ids:
+        """Places among texts that have these ids, or ids of integers below zero, as ids."""
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids: ...
 
@@ -24,8 +31,14 @@ class Dictionary(Protocol):
 
     def texts(self, ids: Ids) -> list[str]: ...
 
+    def text_array(self, ids: Ids) -> pa.Array:
+        """The N-Triples text of each id, as large strings."""
+
     def integer_values(self, ids: Ids) -> NDArray[np.int64] | None:
         """The numbers that ids stand for, if all of them are integers of 64 bits."""
+
+    def double_values(self, ids: Ids) -> NDArray[np.float64] | None:
+        """The numbers that ids stand for, if all of them are finite doubles."""
 
 
 class Encoder(Protocol):
@@ -36,3 +49,20 @@ class Encoder(Protocol):
 
     def facts_from_columns(self, columns: Sequence[Ids], rows: int) -> Any:
         """Each row once."""
+
+
+def encode_chunks(encoder: Encoder, chunks: Iterable[Chunk]) -> dict[Predicate, Any]:
+    """The facts of chunks, with ids of an engine, each once."""
+    parts: dict[Predicate, list[list[Ids]]] = {}
+    rows: dict[Predicate, int] = {}
+    for chunk in chunks:
+        ids = encoder.dictionary.encode(chunk.texts)
+        for predicate, columns in chunk.facts.items():
+            translated = [encoder.dictionary.translate(c, ids) for c in columns]
+            parts.setdefault(predicate, []).append(translated)
+            rows[predicate] = rows.get(predicate, 0) + (len(columns[0]) if columns else 1)
+    found = {}
+    for predicate, several in parts.items():
+        joined = [np.concatenate(c) if len(c) > 1 else c[0] for c in zip(*several, strict=True)]
+        found[predicate] = encoder.facts_from_columns(joined, rows[predicate])
+    return found

@@ -1,26 +1,44 @@
-"""The algebra with multiplicities that every engine implements, and that maintenance is written in.
+"""The seam: what every engine can do, and what maintenance is written in.
 
-A `Relation` is a bag of rows over named columns, a `FactSet` a set of facts of one predicate with a multiplicity
-each, a `Table` the maintained facts of a predicate. An engine never sees a rule; maintenance never sees an id.
+Maintenance knows rules, and no ids; an engine knows ids, and no rules. In between are three kinds of values, which only their engine looks
+into: a *relation* is a bag of rows over named columns, a *fact set* a set of facts of one predicate with a multiplicity each,
+a *table* the maintained facts of a predicate. An `Engine` is generic in the three, so that whatever passes through maintenance
+comes back to the engine it is from.
+
+What an engine can do falls into five groups, and one of hints:
+
+| group | what |
+|---|---|
+| `Relations` | the algebra: scan, join, meet, antijoin, filter, extend, project |
+| `FactSets` | sums, differences and unions of facts with multiplicities |
+| `Tables` | facts with their supports, as they come and go |
+| `Statistics` | what plans are made from |
+| `Updates` | begin, commit, take back |
+| `InAndOut` | facts in the forms that people have them in |
+| `Hints` | what is worth while on one engine and not on another; each has a default |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from hdlog.engines.decode import FactTable
 from hdlog.engines.encoding import Encoder
 from hdlog.errors import HdlogError
-from hdlog.program.model import AggregateCall, Expression, Predicate, Program
+from hdlog.program.model import AggregateCall, Expression, Predicate
 from hdlog.program.terms import Constant, Term
+from hdlog.reading.chunks import Chunk
 
-Relation = Any
-FactSet = Any
-Table = Any
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+R = TypeVar("R")
+"""a relation of the engine"""
+F = TypeVar("F")
+"""a fact set of the engine"""
+T = TypeVar("T")
+"""a table of the engine"""
+F_contra = TypeVar("F_contra", contravariant=True)
+T_contra = TypeVar("T_contra", contravariant=True)
 Kept = TypeVar("Kept")
 Support = Literal["asserted", "nonrecursive", "recursive"]
 
@@ -42,36 +60,43 @@ class TooManyDerivations(HdlogError):
 
 
 @dataclass(frozen=True)
-class Version:
+class Version(Generic[F, T]):
     """The facts of a predicate at some moment: a table, plus and minus some facts."""
 
-    table: Table
-    plus: tuple[FactSet, ...] = ()
-    minus: tuple[FactSet, ...] = ()
+    table: T
+    plus: tuple[F, ...] = ()
+    minus: tuple[F, ...] = ()
 
 
-class Engine(Encoder, Protocol):
-    def table(self, arity: int) -> Table:
-        """A new table, empty."""
+class Aggregator(Protocol[F, T]):
+    """One aggregate. A fact of its values is a group and its value; a group without a value has none."""
 
-    # Relations.
+    def values(self, version: Version[F, T], groups: F) -> F:
+        """The values of some groups."""
 
-    def scan(self, facts: FactSet, terms: Sequence[Term]) -> Relation:
+    def change(self, delta: F, after: Version[F, T], present: Version[F, T]) -> F:
+        """How values change, with signs, by a change of the facts: `after` are all facts with it, `present` the values before."""
+
+
+class Relations(Protocol[R, F, T]):
+    """The algebra with multiplicities: joins multiply them, projections add them up."""
+
+    def unit(self) -> R:
+        """One row, no columns."""
+
+    def scan(self, facts: F, terms: Sequence[Term]) -> R:
         """Rows over the variables of an atom; constants and repeated variables select."""
 
-    def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+    def join(self, left: R, version: Version[F, T], terms: Sequence[Term]) -> R:
         """Rows of `left` with each matching fact; multiplicities multiply."""
-
-    def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
-        """Rows of `left` whose atom, all variables bound, is not a fact."""
 
     def meet(
         self,
-        left: Relation,
+        left: R,
         name: str,
-        factors: Sequence[tuple[Version, Sequence[Term]]],
+        factors: Sequence[tuple[Version[F, T], Sequence[Term]]],
         needed: Sequence[str],
-    ) -> Relation:
+    ) -> R:
         """Rows of `left` with each value of the variable `name` that all factors allow; multiplicities multiply.
 
         All other variables of the factors are bound in `left`: a step of a worst-case optimal join, in which each row
@@ -79,162 +104,215 @@ class Engine(Encoder, Protocol):
         and values that are not needed are only counted.
         """
 
-    def stack(self, parts: Sequence[Relation]) -> Relation:
+    def antijoin(self, left: R, version: Version[F, T], terms: Sequence[Term]) -> R:
+        """Rows of `left` whose atom, all variables bound, is not a fact."""
+
+    def filter(self, relation: R, condition: Expression) -> R: ...
+
+    def extend(self, relation: R, expression: Expression, name: str) -> R:
+        """Each row with the value of an expression; rows for which it has none go."""
+
+    def keep_columns(self, relation: R, names: Sequence[str]) -> R:
+        """Without the other columns; rows that became equal stay apart."""
+
+    def stack(self, parts: Sequence[R]) -> R:
         """All rows of relations with the same columns."""
 
-    def collapse(self, relation: Relation) -> Relation:
+    def collapse(self, relation: R) -> R:
         """Equal rows as one; multiplicities add up."""
 
-    def filter(self, relation: Relation, condition: Expression) -> Relation: ...
-
-    def extend(self, relation: Relation, expression: Expression, name: str) -> Relation: ...
-
-    def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation: ...
-
-    def width(self, relation: Relation) -> int:
-        """How many columns."""
-
-    def project(self, relation: Relation, terms: Sequence[Term]) -> FactSet:
+    def project(self, relation: R, terms: Sequence[Term]) -> F:
         """The facts the rows stand for; multiplicities add up."""
 
-    def is_empty(self, relation: Relation | FactSet) -> bool:
+    def is_empty(self, found: R | F) -> bool:
         """Whether it is known to have nothing; exact for what is kept."""
+
+    def count(self, found: R | F) -> int:
+        """How many facts, exactly; how many rows, about."""
 
     def keep(self, found: Kept) -> Kept:
         """The same relation or facts, computed once whatever use is made of them."""
 
-    def count(self, relation: Relation | FactSet) -> int:
-        """How many facts, exactly; how many rows, about."""
 
-    def unit(self) -> Relation:
-        """One row, no columns."""
+class FactSets(Protocol[F, T]):
+    """Facts of one predicate, each with a multiplicity other than zero."""
 
-    # Fact sets.
+    def no_facts(self, arity: int) -> F: ...
 
-    def no_facts(self, arity: int) -> FactSet: ...
-
-    def plus(self, parts: Iterable[FactSet], arity: int) -> FactSet:
+    def plus(self, parts: Iterable[F], arity: int) -> F:
         """Multiplicities added."""
 
-    def minus(self, a: FactSet, b: FactSet) -> FactSet:
+    def minus(self, a: F, b: F) -> F:
         """The facts of `a` that are not in `b`."""
 
-    def union(self, a: FactSet, b: FactSet) -> FactSet: ...
+    def union(self, a: F, b: F) -> F:
+        """The facts of either, each once."""
 
-    def rising(self, facts: FactSet) -> FactSet:
+    def disjoint_union(self, parts: Sequence[F], arity: int) -> F:
+        """The union of sets that have nothing in common."""
+
+    def distinct(self, facts: F) -> F:
+        """Each fact once."""
+
+    def positive(self, facts: F) -> F:
         """The facts with positive multiplicities."""
 
-    def opposite(self, facts: FactSet) -> FactSet:
+    def negate(self, facts: F) -> F:
         """With all multiplicities negated."""
 
-    def distinct(self, facts: FactSet) -> FactSet: ...
-
-    def aggregate(
-        self, version: Version, groups: FactSet, width: int, call: AggregateCall, column: int
-    ) -> FactSet:
-        """(group, value) for each of the groups, `width` columns wide, that has facts."""
-
-    def heads_of(self, facts: FactSet, width: int) -> FactSet:
+    def first_columns(self, facts: F, width: int) -> F:
         """The first `width` columns of facts, each once."""
 
-    # Tables.
+    def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator[F, T]:
+        """What finds aggregated values of facts: the first `width` columns are the group, `column` is what is aggregated."""
 
-    def size(self, table: Table) -> int: ...
 
-    def bytes(self, kept: Table | FactSet) -> int:
-        """How much memory a table or a set of facts takes, indexes included."""
+class Tables(Protocol[F, T]):
+    """Maintained facts. *Stored* is a fact with any support, *live* one that belongs to the materialisation, *founded* one that
+    is asserted or has non-recursive support."""
 
-    def fan_out(self, version: Version, bound: Sequence[int]) -> float:
-        """How many facts a row meets, on average, that fixes the bound columns; an estimate."""
+    def table(self, arity: int) -> T:
+        """A new table, empty."""
 
-    def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
-        """How many pairs of facts agree in column i of the one and j of the other; about."""
+    def size(self, table: T) -> int:
+        """How many facts are live."""
 
-    def core(
-        self, atoms: Sequence[tuple[Version, Sequence[Term]]]
-    ) -> list[tuple[float, dict[str, float]]] | None:
-        """For each atom of a join, about how many of its facts have only values that all atoms of their variables have,
-        and how many values of each variable these have; None if that is not cheap to tell."""
+    def facts(self, table: T) -> F:
+        """The live facts."""
 
-    def flat(self, version: Version) -> Version:
-        """The same facts in one piece, if the engine matches that faster than a table plus and minus some facts."""
+    def live(self, table: T, facts: F, wanted: bool = True) -> F:
+        """The facts that are live, or those that are not."""
 
-    def was_empty(self, table: Table, added: FactSet, removed: FactSet) -> bool:
-        """Whether a table is known, without computing anything, to have had no facts before a change."""
+    def founded(self, table: T, facts: F, wanted: bool = True) -> F:
+        """The stored facts that are founded, or those that are not."""
 
-    def facts(self, table: Table) -> FactSet: ...
-
-    def adjust(self, table: Table, facts: FactSet, support: Support) -> None:
-        """Add the multiplicities to a support; facts not stored are stored, not live."""
-
-    def insert(self, table: Table, facts: FactSet) -> None: ...
-
-    def delete(self, table: Table, facts: FactSet) -> None: ...
-
-    def live(self, table: Table, facts: FactSet, wanted: bool = True) -> FactSet: ...
-
-    def founded(self, table: Table, facts: FactSet, wanted: bool = True) -> FactSet:
-        """The facts that are asserted or have non-recursive support."""
-
-    def supported(self, table: Table, facts: FactSet) -> FactSet:
+    def supported(self, table: T, facts: F) -> F:
         """The facts with any support."""
 
-    def grow(self, table: Table, facts: FactSet, support: Support) -> FactSet:
+    def asserted(self, table: T, facts: F) -> F:
+        """The facts that are asserted."""
+
+    def insert(self, table: T, facts: F) -> None:
+        """Stored facts become live."""
+
+    def delete(self, table: T, facts: F) -> None:
+        """Live facts are so no more; their supports stay."""
+
+    def adjust(self, table: T, facts: F, support: Support) -> None:
+        """Add the multiplicities to a support; facts not stored are stored, not live."""
+
+    def grow(self, table: T, facts: F, support: Support) -> F:
         """Add positive multiplicities to a support; all the facts become live. Those that were not before."""
 
-    def shrink(self, table: Table, facts: FactSet, support: Support) -> FactSet:
+    def shrink(self, table: T, facts: F, support: Support) -> F:
         """Take multiplicities from a support; live facts that are left unfounded die. Those that did."""
 
-    def together(self, parts: Sequence[FactSet], arity: int) -> FactSet:
-        """The union of disjoint sets of facts."""
-
-    def fewer(self, parts: list[FactSet], arity: int) -> list[FactSet]:
-        """The same disjoint sets of facts, or fewer with the same facts, where an engine does well to put them together."""
-
-    def settle(self, table: Table, asserted: FactSet, signed: FactSet) -> tuple[FactSet, FactSet]:
+    def recount(self, table: T, asserted: F, signed: F) -> tuple[F, F]:
         """Change assertions and non-recursive supports, and make live and dead what they say.
 
         Returns the facts that came and the facts that went.
         """
 
-    def refound(self, table: Table, asserted: FactSet, signed: FactSet) -> tuple[FactSet, FactSet]:
+    def change_foundations(self, table: T, asserted: F, signed: F) -> tuple[F, F]:
         """Change assertions and non-recursive supports, and nothing else.
 
         Returns the live facts among those touched that are left unfounded, and the founded ones that are not live.
         """
 
-    def asserted(self, table: Table, facts: FactSet) -> FactSet:
-        """The facts that are asserted."""
+    def bytes(self, kept: T | F) -> int:
+        """How much memory a table or a set of facts takes, indexes included."""
 
-    def each(
-        self, apply: Callable[[Item], Result], items: Sequence[Item], facts: Iterable[FactSet]
-    ) -> list[Result]:
-        """`apply` to each item, at once if the facts they look at are so many that it is worth while."""
 
-    # Updates.
+class Statistics(Protocol[F, T]):
+    """What plans are made from; estimates."""
+
+    def fan_out(self, version: Version[F, T], bound: Sequence[int]) -> float:
+        """How many facts a row meets, on average, that fixes the bound columns."""
+
+    def agreeing_pairs(self, a: Version[F, T], i: int, b: Version[F, T], j: int) -> float:
+        """How many pairs of facts agree in column i of the one and j of the other."""
+
+
+class Updates(Protocol[F_contra, T_contra]):
+    """An update is whole: all of what it changes, or nothing."""
 
     def begin(self) -> None: ...
 
-    # Facts in and out.
+    def note(self, restore: Callable[[], None]) -> None:
+        """Have this done, too, if the update is taken back."""
 
-    def read(self, given: Any, program: Program) -> dict[Predicate, FactSet]:
-        """Facts in any form a user may have them in."""
+    def commit(self) -> None:
+        """The changes since `begin` stay. If that fails, nothing has happened yet, and they can still be taken back."""
 
-    def decode(self, facts: FactSet) -> FactTable:
-        """Facts as terms."""
+    def roll_back(self) -> None: ...
 
-    def show(self, facts: FactSet) -> Any:
-        """Facts in the form that users of this engine expect."""
-
-    def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
-        """Live facts with whether they are asserted, and their derivations; for tests and reports."""
-
-    def weights(self, facts: FactSet) -> dict[tuple[Constant, ...], int]:
-        """Facts with their multiplicities; for tests and reports."""
+    def tidy(self, tables: Sequence[T_contra], facts: Sequence[F_contra]) -> None:
+        """Give back terms that only facts of the past have, if there are many: these tables and facts are all that is kept."""
 
     def close(self) -> None:
         """Give back what the engine holds."""
 
-    def commit(self) -> None: ...
 
-    def roll_back(self) -> None: ...
+class InAndOut(Encoder, Protocol[F, T_contra]):
+    def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, F]:
+        """Facts that have been read, each once."""
+
+    def owns(self, table: object) -> bool:
+        """Whether a table is in a form that this engine alone reads, where it is."""
+
+    def encode_table(self, table: Any, types: Sequence[str]) -> F:
+        """The facts of a table that the engine owns; the declared types of its columns, empty ones if there are none."""
+
+    def decode(self, facts: F) -> FactTable:
+        """Facts as terms."""
+
+    def show(self, facts: F, names: Sequence[str]) -> Any:
+        """Facts in the form that users of this engine expect, with names for the columns if there are any."""
+
+    def supports(self, table: T_contra) -> list[tuple[tuple[Constant, ...], bool, int]]:
+        """Live facts with whether they are asserted, and their derivations; for tests and reports."""
+
+    def weights(self, facts: F) -> dict[tuple[Constant, ...], int]:
+        """Facts with their multiplicities; for tests and reports."""
+
+
+Core = list[tuple[float, dict[str, float]]]
+"""For each atom of a join how many of its facts can match, and how many values of each variable these have."""
+
+
+class Hints(Generic[F, T]):
+    """What is worth while on one engine and not on another. None of it changes what comes out."""
+
+    def in_one_piece(self, version: Version[F, T]) -> Version[F, T]:
+        """The same facts in one piece, if the engine matches that faster than a table plus and minus some facts."""
+        return version
+
+    def merge_parts(self, parts: list[F], arity: int) -> list[F]:
+        """The same disjoint sets of facts, or fewer with the same facts, where an engine does well to put them together."""
+        return parts
+
+    def was_empty(self, table: T, added: F, removed: F) -> bool:
+        """Whether a table is known, without computing anything, to have had no facts before a change."""
+        return False
+
+    def core(self, atoms: Sequence[tuple[Version[F, T], Sequence[Term]]]) -> Core | None:
+        """For each atom of a join, about how many of its facts have only values that all atoms of their variables have; None if that
+        is not cheap to tell."""
+        return None
+
+    def workers(self, changed: Iterable[F]) -> int:
+        """How many rules are best evaluated at once, where so much has changed."""
+        return 1
+
+
+class Engine(
+    Relations[R, F, T],
+    FactSets[F, T],
+    Tables[F, T],
+    Statistics[F, T],
+    Updates[F, T],
+    InAndOut[F, T],
+    Protocol[R, F, T],
+):
+    @property
+    def hints(self) -> Hints[F, T]: ...

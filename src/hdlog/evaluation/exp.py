@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hdlog.engines.identifiers import INTEGERS
 from hdlog.evaluation.dataset import Dataset, listed, numbered
 from hdlog.evaluation.rule_sets import rule_text
 from hdlog.program.model import Predicate
+from hdlog.reading.identifiers import INTEGERS
 
 NS = "http://example#"
 DEPTH = 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.identifiers import INTEGERS
 from hdlog.evaluation.dataset import Dataset
 from hdlog.program.model import Predicate
+from hdlog.reading.identifiers import INTEGERS
 
 _BATCH = 1 << 20
 
@@ -29,9 +28,9 @@ class DatasetTerms:
     def __len__(self) -> int:
         return self._data.terms
 
-    def find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+    def find(self, texts: pa.Array) -> NDArray[np.int64]:
         """By making all of them, some at a time: it is asked for the constants of rules, once."""
-        wanted = pa.array(texts, pa.string())
+        wanted = texts.cast(pa.string())
         found = np.full(len(texts), -1, np.int64)
         for block in self._data.blocks:
             for low in range(0, block.size, _BATCH):
@@ -43,7 +42,7 @@ class DatasetTerms:
                 break
         return found
 
-    def texts(self, numbers: NDArray[np.int64] | None = None) -> list[str]:
+    def take(self, numbers: NDArray[np.int64] | None = None) -> pa.Array:
         chosen = np.arange(len(self)) if numbers is None else numbers
         found = np.empty(len(chosen), object)
         for block in self._data.blocks:
@@ -53,7 +52,7 @@ class DatasetTerms:
                 low = int(places.min())
                 made = block.texts(low, int(places.max()) + 1)
                 found[inside] = made.take(pa.array(places - low)).to_pylist()
-        return [str(text) for text in found]
+        return pa.array(found, pa.large_string())
 
 
 def load(engine: ColumnarEngine, data: Dataset) -> dict[Predicate, Any]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.engines.identifiers import INTEGERS
 from hdlog.evaluation import exp
 from hdlog.program.model import (
     Atom,
@@ -23,6 +22,7 @@ from hdlog.program.model import (
     Rule,
 )
 from hdlog.program.terms import Iri, Term, Variable, integer
+from hdlog.reading.identifiers import INTEGERS
 
 Ids = NDArray[Any]
 Tables = Mapping[Predicate, list[Ids]]

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from hdlog.errors import UsageError
 from hdlog.evaluation.dataset import Dataset
 from hdlog.pipeline.buckets import buckets_of
-from hdlog.pipeline.export import export
+from hdlog.pipeline.export import export, sheets
 from hdlog.pipeline.ingest import write_terms
 from hdlog.pipeline.store import Facts, File, Store
 from hdlog.pipeline.written import write_predicate
-from hdlog.program.model import Predicate
+from hdlog.program.model import Predicate, Program
 from hdlog.storing import writing
 
 _BATCH = 1 << 20
@@ -87,11 +87,11 @@ def write_files(
     with _beside(folder) as place:
         store = write_store(data, place / "store", tell=lambda share: tell(share / 2))
         if format_ == "parquet":
-            export(store, "parquet", folder / "facts", lambda _: None)
+            export(sheets(store, Program()), "parquet", folder / "facts", lambda _: None, overwrite=True)
             tell(1.0)
             return sorted((folder / "facts").iterdir())
         path = folder / f"{data.name}.{format_}"
-        export(store, "nt", path, lambda _: None)
+        export(sheets(store, Program()), "nt", path, lambda _: None)
     tell(1.0)
     return [path]
 
@@ -99,7 +99,8 @@ def write_files(
 def write_triples(data: Dataset, path: Path) -> int:
     """One N-Triples file; how many triples it has."""
     with _beside(path.parent) as place:
-        written, _ = export(write_store(data, place / "store"), "nt", path, lambda _: None)
+        found = sheets(write_store(data, place / "store"), Program())
+        written, _ = export(found, "nt", path, lambda _: None)
     return written
 
 

@@ -1,45 +1,46 @@
-"""The aggregate module: the values of the groups that a change touches, before and after it."""
+"""The aggregate module: the values of groups, and how they follow the facts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Generic
 
-from hdlog.engines.protocol import Engine, FactSet, Version
-from hdlog.maintenance.module import Changes
-from hdlog.program.model import Aggregate, Atom, Predicate, Rule
+from hdlog.engines.protocol import Engine, F, R, T
+from hdlog.maintenance.changes import Changes, Heads, Versions
+from hdlog.plan.bodies import Read
+from hdlog.program.model import Aggregate, Atom, Rule
 from hdlog.program.terms import Variable
 
 
-class AggregateModule:
-    """Evaluates a core rule `a(g.., r) :- AGGREGATE(s(g.., v..) ON g.. BIND f(v) AS r)`."""
+class AggregateModule(Generic[R, F, T]):
+    """Evaluates a normal rule `a(g.., r) :- AGGREGATE(s(g.., v..) ON g.. BIND f(v) AS r)`.
 
-    def __init__(self, engine: Engine, rule: Rule) -> None:
+    The values there were are those of its own head: no other rule has that.
+    """
+
+    def __init__(self, engine: Engine[R, F, T], rule: Rule) -> None:
         self.engine = engine
         self.rule = rule
         (item,) = rule.body
         assert isinstance(item, Aggregate)
-        (self.source,) = (a for a in item.body if isinstance(a, Atom))
-        (self.call,) = item.calls
-        self.reads: tuple[tuple[Predicate, bool], ...] = ((self.source.predicate, True),)
-        self.sources: tuple[tuple[Predicate, bool], ...] = self.reads
+        (source,) = (a for a in item.body if isinstance(a, Atom))
+        (call,) = item.calls
+        self.source: Read = (source.predicate, True)
+        self.head: Read = (rule.heads[0].predicate, True)
+        self.reads = (self.source, self.head)
+        self.sources = (self.source,)
         self.width = len(item.group)
-        argument = self.call.argument
-        self.column = self.source.terms.index(argument) if isinstance(argument, Variable) else -1
+        column = source.terms.index(call.argument) if isinstance(call.argument, Variable) else -1
+        self.aggregator = engine.aggregator(self.width, call, column)
 
-    def derive(self, changes: Changes) -> Mapping[int, FactSet]:
-        change = changes[(self.source.predicate, True)]
+    def derive(self, changes: Changes[F, T]) -> Heads[F]:
+        change = changes[self.source]
         if self.engine.is_empty(change.delta):
             return {}
-        groups = self.engine.heads_of(change.delta, self.width)
-        before, after = self._values(change.first, groups), self._values(change.second, groups)
-        return {0: self.engine.plus([after, self.engine.opposite(before)], self.width + 1)}
+        return {0: self.aggregator.change(change.delta, change.including, changes[self.head].without)}
 
-    def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
-        version = versions[(self.source.predicate, True)]
+    def derive_all(self, versions: Versions[F, T]) -> Heads[F]:
+        version = versions[self.source]
         groups = self.engine.no_facts(self.width)
         for facts in (self.engine.facts(version.table), *version.plus):
-            groups = self.engine.union(groups, self.engine.heads_of(facts, self.width))
-        return {0: self._values(version, groups)}
-
-    def _values(self, version: Version, groups: FactSet) -> FactSet:
-        return self.engine.aggregate(version, groups, self.width, self.call, self.column)
+            groups = self.engine.union(groups, self.engine.first_columns(facts, self.width))
+        return {0: self.aggregator.values(version, groups)}

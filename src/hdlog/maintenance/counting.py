@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
-from hdlog.engines.protocol import FactSet
+from collections.abc import Mapping
+
+from hdlog.engines.protocol import F, R, T
+from hdlog.maintenance.components import Component, literals_of
+from hdlog.maintenance.evaluation import Evaluation, plus_by_predicate
+from hdlog.maintenance.moments import Moments, net_change
 from hdlog.maintenance.nodes import Node
-from hdlog.maintenance.state import State, Step, net_change
 from hdlog.program.model import Predicate
 
 
-def count(state: State, step: Step, asserted: dict[Predicate, FactSet]) -> None:
+def count(
+    component: Component[R, F, T],
+    moments: Moments[R, F, T],
+    evaluation: Evaluation[R, F, T],
+    asserted: Mapping[Predicate, F],
+) -> None:
     """Bring the component up to date; `asserted` are assertions made (+1) and withdrawn (-1).
 
     The support of a fact changes by the signed difference of the bodies that derive it; it appears when its
     support becomes positive and disappears when it returns to zero.
     """
-    derived = state.difference(step, recursive=False)
-    for predicate in step.predicates:
-        nothing = state.engine.no_facts(predicate.arity)
+    engine = moments.engine
+    derived = difference(component, moments, evaluation)
+    for predicate in component.predicates:
+        nothing = engine.no_facts(predicate.arity)
         given, signed = asserted.get(predicate, nothing), derived.get(predicate, nothing)
-        state.net[predicate] = net_change(
-            state.engine, *state.engine.settle(state.table(predicate), given, signed)
-        )
+        came, went = engine.recount(moments.kept.table(predicate), given, signed)
+        moments.net[predicate] = net_change(engine, came, went)
 
 
-def count_view(state: State, node: Node) -> None:
+def difference(
+    component: Component[R, F, T], moments: Moments[R, F, T], evaluation: Evaluation[R, F, T]
+) -> dict[Predicate, F]:
+    """The signed difference of the bodies of the rules without recursion, old to new."""
+    engine = moments.engine
+    kept = [m for m in component.select(component.kept, recursive=False) if moments.touches(m)]
+    changed = evaluation.changed_derivations(component, kept, moments.counted(literals_of(kept)))
+    if not component.fresh and not component.gone:
+        return changed
+    fresh = component.select(component.fresh, recursive=False)
+    gone = component.select(component.gone, recursive=False)
+    came = evaluation.all_derivations(component, fresh, "new", moments.new)
+    went = evaluation.all_derivations(component, gone, "old", moments.old, of_sources=True)
+    negated = {p: engine.negate(facts) for p, facts in went.items()}
+    return plus_by_predicate(engine, [changed, came, negated], component.predicates)
+
+
+def count_view(node: Node[R, F, T], moments: Moments[R, F, T], evaluation: Evaluation[R, F, T]) -> None:
     """Bring a view over finished predicates up to date."""
-    view = state.views[node.predicate]
-    if state.touches(node):
-        view.add(state.node_change(node, state.counted(node.reads)))
-    view.finished = True
+    if moments.touches(node):
+        rows = evaluation.node_rows(node, moments.counted(node.reads))
+        moments.add_to_view(node.predicate, rows)
+    moments.finish_view(node.predicate)

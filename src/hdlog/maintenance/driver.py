@@ -2,208 +2,219 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import partial
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
 
-from hdlog.engines.protocol import Engine, FactSet
-from hdlog.maintenance.aggregation import AggregateModule
+from hdlog.engines.protocol import Engine, F, R, Support, T, Version
+from hdlog.maintenance.changes import Module
+from hdlog.maintenance.components import Component, Schedule, Step
 from hdlog.maintenance.counting import count, count_view
-from hdlog.maintenance.decompositions import Decompositions
-from hdlog.maintenance.dred import DRed
-from hdlog.maintenance.module import Module
+from hdlog.maintenance.dred import Run, dred
+from hdlog.maintenance.evaluation import Evaluation
+from hdlog.maintenance.materialisation import Materialisation
+from hdlog.maintenance.moments import Moments, NetChange
 from hdlog.maintenance.nodes import Node
-from hdlog.maintenance.standard import StandardModule
-from hdlog.maintenance.state import NetChange, State, Step
+from hdlog.maintenance.planning import Planning
 from hdlog.maintenance.trace import Trace
-from hdlog.plan.tuning import Tuning
 from hdlog.program.dependencies import DependencyGraph
-from hdlog.program.model import Aggregate, Predicate, Program, Rule
+from hdlog.program.model import Predicate, Program, Rule
+from hdlog.tuning import Tuning
 
-Steps = tuple[Step, ...]
-T = TypeVar("T")
+Result = TypeVar("Result")
 
 
-class Driver:
-    """Keeps the materialisation of a core program exact."""
+class Driver(Generic[R, F, T]):
+    """Keeps the materialisation of a normal program exact."""
 
-    def __init__(self, engine: Engine, trace: Trace | None = None, tuning: Tuning | None = None) -> None:
+    def __init__(
+        self, engine: Engine[R, F, T], trace: Trace | None = None, tuning: Tuning | None = None
+    ) -> None:
         self.engine = engine
         self.trace = trace or Trace()
         self.tuning = tuning or Tuning()
-        self.state = State(engine)
-        self.modules: dict[Rule, Module] = {}
-        self.steps: Steps = ()
-        self.decompositions = Decompositions(self.state, self.tuning)
-        self._depth = 0
+        self.kept = Materialisation(engine)
+        self.planning = Planning(self.kept, self.tuning)
+        self.evaluation = Evaluation(engine)
+        self.schedule = Schedule(())
+        self._is_open = False
 
     def update(
-        self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]
-    ) -> dict[Predicate, NetChange]:
+        self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
+    ) -> dict[Predicate, NetChange[F]]:
         """Assert and retract facts; the exact net change of each predicate that changed."""
-        return self.whole(lambda: self._run(self._steps_with(added), self._signed(added, removed)))
+        return self.whole(lambda: self._update(added, removed))
 
-    def change_rules(self, program: Program) -> dict[Predicate, NetChange]:
-        """Take another core program for the one there is."""
-        modules = {rule: self.modules.get(rule) or self._module(rule) for rule in program.rules}
-        gone = [m for rule, m in self.modules.items() if rule not in modules]
-        fresh = [m for rule, m in modules.items() if rule not in self.modules]
+    def _update(
+        self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
+    ) -> dict[Predicate, NetChange[F]]:
+        new = self.schedule.with_predicates(added)
+        self.engine.note(partial(self.schedule.drop_last, new))
+        return self._visit(self._signed(added, removed))
 
-        def run() -> dict[Predicate, NetChange]:
-            old, self.modules = self.steps, modules
-            self.steps = self._components(program, gone)
-            changing = tuple(self._changing(step, gone, fresh) for step in self.steps)
-            self.decompositions.forget(gone)
-            self._reclassify(old, changing)
-            return self._run(changing, {})
+    def change_rules(self, program: Program) -> dict[Predicate, NetChange[F]]:
+        """Take another normal program for the one there is."""
+        return self.whole(lambda: self._change_rules(program))
 
-        return self.whole(run)
+    def _change_rules(self, program: Program) -> dict[Predicate, NetChange[F]]:
+        before, old = dict(self.planning.rules), self.schedule
+        rules = dict.fromkeys(program.rules)
+        gone = [planned.module for rule, planned in before.items() if rule not in rules]
+        fresh = frozenset(rule for rule in rules if rule not in before)
+        self.planning.set_rules(rules)
+        self.schedule = Schedule(self._components(program, gone))
+        self._reclassify(old, gone)
+        return self._visit({}, fresh, gone)
 
-    def _changing(self, step: Step, gone: list[Module], fresh: list[Module]) -> Step:
-        leaving = tuple(m for m in gone if any(step.has(h.predicate) for h in m.rule.heads))
-        return replace(
-            step,
-            kept=tuple(m for m in step.kept if m not in fresh),
-            fresh=tuple(m for m in step.kept if m in fresh),
-            gone=leaving,
-            uncounted=step.uncounted and not any(isinstance(m, AggregateModule) for m in leaving),
-        )
+    def adopt(self, program: Program) -> None:
+        """Take a normal program whose materialisation the tables have, or will be filled with: nothing is evaluated."""
+        assert not self.planning.rules, "only a driver without rules takes over"
+        self.planning.set_rules(program.rules)
+        self.schedule = Schedule(self._components(program, []))
 
-    def whole(self, run: Callable[[], T]) -> T:
+    def whole(self, run: Callable[[], Result]) -> Result:
         """All of what `run` changes or, after any error or interrupt, nothing of it; may be nested."""
-        if self._depth:
+        if self._is_open:
             return run()
-        steps, modules = self.steps, dict(self.modules)
-        restore = self.decompositions.saved()
         self.engine.begin()
-        self._depth += 1
+        self._is_open = True
         try:
+            self._note()
             result = run()
+            self.engine.commit()
         except BaseException:
             self.engine.roll_back()
-            self.state.forget_update()
-            self.steps, self.modules = steps, modules
-            restore()
             raise
         finally:
-            self._depth -= 1
-        self.engine.commit()
+            self._is_open = False
         return result
 
-    def _run(self, steps: Steps, asserted: Mapping[Predicate, FactSet]) -> dict[Predicate, NetChange]:
-        self.trace.start(len(steps))
-        self.state.forget_update()
-        self.decompositions.begin()
-        for step in steps:
+    def _note(self) -> None:
+        schedule = self.schedule
+
+        def restore() -> None:
+            self.schedule = schedule
+
+        self.engine.note(restore)
+        self.kept.note()
+        self.planning.note()
+
+    def _visit(
+        self,
+        asserted: Mapping[Predicate, F],
+        fresh: frozenset[Rule] = frozenset(),
+        gone: Sequence[Module[F, T]] = (),
+    ) -> dict[Predicate, NetChange[F]]:
+        """Bring the components that something reaches up to date, in topological order."""
+        self.trace.start(len(self.schedule.steps))
+        self.planning.begin()
+        self.evaluation.begin()
+        moments = Moments(self.kept, self.tuning.numbers)
+        touched = [h.predicate for rule in (*fresh, *(m.rule for m in gone)) for h in rule.heads]
+        waiting = sorted({self.schedule.step_of[p] for p in (*asserted, *touched)})
+        reached = set(waiting)
+        while waiting:
+            number = heappop(waiting)
+            step = self.schedule.steps[number]
             here = {p: asserted[p] for p in step.predicates if p in asserted}
-            if not here and not step.gone and not step.fresh and not self._touches(step):
-                continue
-            self.trace.component(tuple(p.name for p in step.predicates))
-            step = self._planned(step, here)
-            for node in self.decompositions.finished_nodes(step):
-                self._update_node(node)
-            self._update_step(replace(step, nodes=self.decompositions.inner_nodes(step)), here)
-        self.decompositions.settle(self.modules.values())
-        self.state.derived, self.state.flat = {}, {}
-        return {p: n for p, n in self.state.net.items() if not n.is_empty}
+            self.trace.component(number + 1, tuple(p.name for p in step.predicates))
+            component = self.planning.plan(step, fresh, gone, here)
+            for node in self.planning.finished_nodes(component, moments):
+                self._maintain_node(node, moments)
+            nodes = self.planning.inner_nodes(component, moments)
+            self._maintain(replace(component, nodes=nodes), moments, here)
+            for predicate in filter(moments.has_changed, step.predicates):
+                for reader in self.schedule.readers(predicate):
+                    if reader not in reached:
+                        reached.add(reader)
+                        heappush(waiting, reader)
+        moments.absorb_views()
+        self.planning.drop_unused()
+        return {p: net for p, net in moments.net.items() if not net.is_empty}
 
-    def _planned(self, step: Step, asserted: Mapping[Predicate, FactSet]) -> Step:
-        """The step with its rules evaluated as the facts make it best by now."""
-        statistics = self.decompositions.statistics(asserted)
-        for module in (*step.kept, *step.fresh):
-            self.modules[module.rule] = self.decompositions.module(
-                self.modules[module.rule], statistics, step.is_recursive(module)
-            )
-        return replace(
-            step,
-            kept=tuple(self.modules[m.rule] for m in step.kept),
-            fresh=tuple(self.modules[m.rule] for m in step.fresh),
-        )
-
-    def _update_node(self, node: Node) -> None:
+    def _maintain_node(self, node: Node[R, F, T], moments: Moments[R, F, T]) -> None:
         if node.counted:
-            count_view(self.state, node)
+            count_view(node, moments, self.evaluation)
+            return
+        component = Component[R, F, T]((node.predicate,), (node,), uncounted=not self.tuning.counting)
+        if component.recursive:
+            silent = Trace()
+            silent.start(1)
+            silent.component(1, (node.predicate.name,))
+            dred(Run(component, moments, self.evaluation, silent), {})
         else:
-            step = Step((node.predicate,), (node,), uncounted=not self.tuning.counting)
-            if step.recursive:
-                silent = Trace()
-                silent.start(1)
-                silent.component((node.predicate.name,))
-                DRed(self.state, step, silent).run({})
-            else:
-                count(self.state, step, {})
+            count(component, moments, self.evaluation, {})
 
-    def _update_step(self, step: Step, asserted: dict[Predicate, FactSet]) -> None:
-        if step.recursive:
-            DRed(self.state, step, self.trace).run(asserted)
+    def _maintain(
+        self, component: Component[R, F, T], moments: Moments[R, F, T], asserted: Mapping[Predicate, F]
+    ) -> None:
+        if component.recursive:
+            dred(Run(component, moments, self.evaluation, self.trace), asserted)
         else:
-            count(self.state, step, asserted)
-            self.trace.round(
-                "count", sum(self.engine.count(self.state.net[p].added) for p in step.predicates)
-            )
+            count(component, moments, self.evaluation, asserted)
+            came = sum(self.engine.count(moments.net[p].added) for p in component.predicates)
+            self.trace.round("count", came)
 
-    def _touches(self, step: Step) -> bool:
-        """Whether a predicate that the step reads has changed."""
-        return any(map(self.state.touches, step.kept))
-
-    def _signed(
-        self, added: Mapping[Predicate, FactSet], removed: Mapping[Predicate, FactSet]
-    ) -> dict[Predicate, FactSet]:
+    def _signed(self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]) -> dict[Predicate, F]:
         """E- := (E- in E) \\ E+ with -1, E+ := E+ \\ E with +1."""
+        engine = self.engine
         signed = {}
         for p in dict.fromkeys((*added, *removed)):
-            table, nothing = self.state.table(p), self.engine.no_facts(p.arity)
+            table, nothing = self.kept.table(p), engine.no_facts(p.arity)
             come, go = added.get(p, nothing), removed.get(p, nothing)
             if p in removed:
-                go = self.engine.opposite(self.engine.asserted(table, self.engine.minus(go, come)))
+                go = engine.negate(engine.asserted(table, engine.minus(go, come)))
             if p in added:
-                come = self.engine.minus(come, self.engine.asserted(table, come))
-            total = self.engine.keep(self.engine.plus([come, go], p.arity))
-            if not self.engine.is_empty(total):
+                come = engine.minus(come, engine.asserted(table, come))
+            total = engine.keep(engine.plus([come, go], p.arity))
+            if not engine.is_empty(total):
                 signed[p] = total
         return signed
 
-    def _steps_with(self, added: Mapping[Predicate, FactSet]) -> Steps:
-        """The steps, and one for each predicate that no rule names."""
-        known = {p for step in self.steps for p in step.predicates}
-        new = tuple(Step((p,), ()) for p in added if p not in known)
-        self.steps = new + self.steps
-        return self.steps
-
-    def _module(self, rule: Rule) -> Module:
-        if any(isinstance(item, Aggregate) for item in rule.body):
-            return AggregateModule(self.engine, rule)
-        return StandardModule(self.engine, rule, self.tuning)
-
-    def _components(self, program: Program, gone: list[Module]) -> Steps:
-        graph = DependencyGraph(program)
-        steps = []
-        for component in graph.components:
-            kept = tuple(self.modules[program.rules[n]] for n in component.rules)
-            # Aggregates are always counted: they are no monotone functions of what they read.
-            uncounted = not self.tuning.counting and not any(isinstance(m, AggregateModule) for m in kept)
-            steps.append(Step(component.predicates, tuple(dict.fromkeys(kept)), uncounted=uncounted))
+    def _components(self, program: Program, gone: Sequence[Module[F, T]]) -> list[Step]:
+        steps = [
+            Step(c.predicates, tuple(dict.fromkeys(program.rules[n] for n in c.rules)))
+            for c in DependencyGraph(program).components
+        ]
         known = {p for step in steps for p in step.predicates}
-        tables = [p for p in self.state.tables if p not in self.decompositions.nodes]
+        tables = [p for p in self.kept.tables if p not in self.planning.nodes]
         others = dict.fromkeys((*tables, *(h.predicate for m in gone for h in m.rule.heads)))
-        rest = (Step((p,), (), uncounted=not self.tuning.counting) for p in others if p not in known)
-        return (*rest, *steps)
+        return [*(Step((p,), ()) for p in others if p not in known), *steps]
 
-    def _reclassify(self, old: Steps, new: Steps) -> None:
+    def _reclassify(self, old: Schedule, gone: Sequence[Module[F, T]]) -> None:
         """Move supports between the two kinds where a rule has become recursive, or is so no more."""
-        before = {(m.rule, p): s.is_recursive(m) for s in old for m in s.kept for p in s.predicates}
-        for step in new:
-            for module in (*step.kept, *step.gone):
-                for number, head in enumerate(module.rule.heads):
-                    was = before.get((module.rule, head.predicate))
-                    now = step.is_recursive(module)
-                    if head.predicate in step.predicates and was is not None and was is not now:
-                        self._move(module, number, head.predicate, now)
+        before = {
+            (rule, p): self._counts_as_recursive(step, rule)
+            for step in old.steps
+            for rule in step.rules
+            for p in step.predicates
+        }
+        leaving = [module.rule for module in gone]
+        modules = {module.rule: module for module in gone} | {
+            rule: planned.module for rule, planned in self.planning.rules.items()
+        }
+        for step in self.schedule.steps:
+            there = [r for r in leaving if any(h.predicate in step.members for h in r.heads)]
+            for rule in (*step.rules, *there):
+                for number, head in enumerate(rule.heads):
+                    was = before.get((rule, head.predicate))
+                    now = self._counts_as_recursive(step, rule, there)
+                    if head.predicate in step.members and was is not None and was is not now:
+                        self._move(modules[rule], number, head.predicate, now)
 
-    def _move(self, module: Module, number: int, predicate: Predicate, to_recursive: bool) -> None:
-        found = module.derive_all({key: self.state.new(*key) for key in module.sources})
-        if number in found:
-            table, facts = self.state.table(predicate), found[number]
-            source, target = ("nonrecursive", "recursive") if to_recursive else ("recursive", "nonrecursive")
-            self.engine.adjust(table, self.engine.opposite(facts), source)  # type: ignore[arg-type]
-            self.engine.adjust(table, facts, target)  # type: ignore[arg-type]
+    def _counts_as_recursive(self, step: Step, rule: Rule, leaving: Sequence[Rule] = ()) -> bool:
+        """Whether the derivations by a rule are recursive support."""
+        with_leaving = replace(step, rules=(*step.rules, *leaving))
+        return step.is_recursive(rule) or not (self.tuning.counting or with_leaving.has_aggregates)
+
+    def _move(self, module: Module[F, T], number: int, predicate: Predicate, to_recursive: bool) -> None:
+        reads = module.sources
+        derived = module.derive_all({read: Version(self.kept.table(read[0])) for read in reads})
+        if number in derived:
+            table, facts = self.kept.table(predicate), derived[number]
+            source: Support = "nonrecursive" if to_recursive else "recursive"
+            target: Support = "recursive" if to_recursive else "nonrecursive"
+            self.engine.adjust(table, self.engine.negate(facts), source)
+            self.engine.adjust(table, facts, target)

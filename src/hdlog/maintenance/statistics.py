@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Generic
 
-from hdlog.engines.protocol import Engine, FactSet, Version
-from hdlog.maintenance.state import State
+from hdlog.engines.protocol import Core, F, R, T, Version
+from hdlog.maintenance.materialisation import Materialisation
 from hdlog.program.model import Atom, Predicate
 from hdlog.program.terms import Variable
-
-_UNIQUE = 1.05
-"""Facts to a value, on average, up to which a column is taken for one without hubs."""
+from hdlog.tuning import Numbers
 
 
-class TableStatistics:
+class TableStatistics(Generic[R, F, T]):
     """Rows and distinct values of the tables, and of facts that are about to be asserted."""
 
-    def __init__(self, state: State, pending: Mapping[Predicate, FactSet]) -> None:
-        self.state = state
-        self.engine: Engine = state.engine
+    def __init__(
+        self, kept: Materialisation[R, F, T], pending: Mapping[Predicate, F], numbers: Numbers
+    ) -> None:
+        self.kept = kept
+        self.engine = kept.engine
         self.pending = pending
-        self._meetings: dict[tuple[Predicate, int, Predicate, int], float] = {}
+        self.numbers = numbers
+        self._pairs: dict[tuple[Predicate, int, Predicate, int], float] = {}
 
     def size(self, predicate: Predicate) -> int:
         version = self._version(predicate)
@@ -32,28 +34,30 @@ class TableStatistics:
 
     def distinct(self, atom: Atom, variable: str) -> float:
         version = self._version(atom.predicate)
-        column = _column(atom, variable)
         size = self.engine.fan_out(version, ())
-        return size / max(self.engine.fan_out(version, (column,)), 1e-9) if len(atom.terms) > 1 else size
+        if len(atom.terms) < 2:
+            return size
+        return size / max(self.engine.fan_out(version, (_column(atom, variable),)), 1e-9)
 
-    def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
+    def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
         if any(not isinstance(t, Variable) for t in (*a.terms, *b.terms)):
             return None
         first, second = sorted([(a.predicate, _column(a, variable)), (b.predicate, _column(b, variable))])
-        versions = [(self._version(p), column) for p, column in (first, second)]
-        if all(self.engine.fan_out(version, (column,)) < _UNIQUE for version, column in versions):
+        sides = [(self._version(p), column) for p, column in (first, second)]
+        most = self.numbers.without_hubs
+        if all(self.engine.fan_out(version, (column,)) < most for version, column in sides):
             return None
         key = (*first, *second)
-        if key not in self._meetings:
-            (x, i), (y, j) = versions
-            self._meetings[key] = self.engine.meeting(x, i, y, j)
-        return self._meetings[key]
+        if key not in self._pairs:
+            (x, i), (y, j) = sides
+            self._pairs[key] = self.engine.agreeing_pairs(x, i, y, j)
+        return self._pairs[key]
 
-    def core(self, atoms: Sequence[Atom]) -> list[tuple[float, dict[str, float]]] | None:
-        return self.engine.core([(self._version(a.predicate), a.terms) for a in atoms])
+    def core(self, atoms: Sequence[Atom]) -> Core | None:
+        return self.engine.hints.core([(self._version(a.predicate), a.terms) for a in atoms])
 
-    def _version(self, predicate: Predicate) -> Version:
-        table = self.state.table(predicate)
+    def _version(self, predicate: Predicate) -> Version[F, T]:
+        table = self.kept.table(predicate)
         return Version(table, (self.pending[predicate],) if predicate in self.pending else ())
 
 

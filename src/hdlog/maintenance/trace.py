@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hdlog import interrupts
 from hdlog.errors import HdlogError
 
 
@@ -53,13 +54,14 @@ class Trace:
         self._rounds = 0
         self._started = time.perf_counter()
 
-    def component(self, names: tuple[str, ...]) -> None:
-        self._number += 1
+    def component(self, number: int, names: tuple[str, ...]) -> None:
+        self._number = number
         self._names = names
         self._rounds = 0
 
     def round(self, phase: str, facts: int) -> None:
         """A round found so many facts to go on with."""
+        interrupts.check()
         self._rounds += 1
         self._total += facts
         event = Event(

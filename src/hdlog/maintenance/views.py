@@ -1,46 +1,51 @@
-"""The view module: a rule evaluated over a view tree, one root for each head atom or group of them."""
+"""The view module: a rule evaluated over a view tree, one root for each head atom or group of them.
+
+Differs from the paper: a node keeps what it sends to its parent, with a count for each row, in place of its own join, and its cover may
+be views of other nodes (docs/decisions/0004). So nothing is joined across nodes, and one pass up the tree counts what the paper's three
+passes and a join list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Generic
 
-from hdlog.engines.protocol import Engine, FactSet, Version
-from hdlog.maintenance.module import Changes
+from hdlog.engines.protocol import Engine, F, R, T
+from hdlog.maintenance.changes import Changes, Heads, Versions
 from hdlog.maintenance.nodes import Node, with_nodes
 from hdlog.maintenance.standard import StandardModule
+from hdlog.plan.bodies import Body
 from hdlog.plan.planner import RulePlan
-from hdlog.plan.tuning import Tuning
-from hdlog.program.model import Predicate
+from hdlog.tuning import Tuning
 
 
-class ViewModule:
+class ViewModule(Generic[R, F, T]):
     """Each root joins its atoms with its children's views; the counts in them stand for the matches below."""
 
-    def __init__(self, engine: Engine, plan: RulePlan, tuning: Tuning) -> None:
+    def __init__(self, engine: Engine[R, F, T], plan: RulePlan, tuning: Tuning) -> None:
         self.engine = engine
         self.plan = plan
         self.rule = plan.rule
-        self.nodes = tuple(Node(engine, part, tuning) for part in plan.parts)
+        self.nodes = tuple(Node(engine, rule, tuning) for rule in plan.nodes)
         self.roots = [
             (root.heads, StandardModule(engine, root.rule, tuning, in_node=True))
             for root in plan.roots
             if root.rule is not None
         ]
-        self.reads = tuple(dict.fromkeys(key for _, module in self.roots for key in module.reads))
-        self.sources = StandardModule(engine, plan.rule).reads
+        self.reads = tuple(dict.fromkeys(read for _, module in self.roots for read in module.reads))
+        self.sources = Body(plan.rule).reads
 
-    def derive(self, changes: Changes) -> Mapping[int, FactSet]:
-        found: dict[int, FactSet] = {}
+    def derive(self, changes: Changes[F, T]) -> Heads[F]:
+        derived: dict[int, F] = {}
         for heads, module in self.roots:
-            if any(not self.engine.is_empty(changes[key].delta) for key in module.reads):
-                found |= {heads[n]: facts for n, facts in module.derive(changes).items()}
-        return found
+            if any(not self.engine.is_empty(changes[read].delta) for read in module.reads):
+                derived |= {heads[n]: facts for n, facts in module.derive(changes).items()}
+        return derived
 
-    def derive_all(self, versions: Mapping[tuple[Predicate, bool], Version]) -> Mapping[int, FactSet]:
+    def derive_all(self, versions: Versions[F, T]) -> Heads[F]:
         known = versions
-        if any(key not in known for key in self.reads):
+        if any(read not in known for read in self.reads):
             known = with_nodes(self.engine, self.nodes, versions)
-        found: dict[int, FactSet] = {}
+        derived: dict[int, F] = {}
         for heads, module in self.roots:
-            found |= {heads[n]: facts for n, facts in module.derive_all(known).items()}
-        return found
+            derived |= {heads[n]: facts for n, facts in module.derive_all(known).items()}
+        return derived

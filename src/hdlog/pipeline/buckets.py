@@ -7,7 +7,7 @@ import pyarrow as pa
 from numba import njit, types
 from numpy.typing import NDArray
 
-from hdlog.pipeline.chunks import string_bytes
+from hdlog.reading.term_table import string_bytes
 
 _given = types.Array(types.uint8, 1, "C", readonly=True)
 _places = types.Array(types.int64, 1, "C", readonly=True)

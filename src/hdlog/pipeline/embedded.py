@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.table import Table
-from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, StoreIds, inline_integer, skolem_ids
 from hdlog.pipeline.ingest import write_skolems
 from hdlog.pipeline.store import Facts, File, Store
 from hdlog.pipeline.terms import StoredTerms
 from hdlog.pipeline.written import Written, write_new_terms, write_predicate
 from hdlog.program.model import Predicate
 from hdlog.program.ntriples import is_typed
+from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, StoreIds, inline_integer, skolem_ids
 
 _UNSET = np.int64(-1 << 63)
 
@@ -50,7 +49,7 @@ class EmbeddedGate:
                 self._base = self._terms = len(source)
                 files = ()
         if files:
-            tables = [pq.read_table(self.store.path(f), columns=["id", "text"]) for f in files]
+            tables = [self.store.read(f, ["id", "text"]) for f in files]
             whole = pa.concat_tables(tables)
             ids = whole["id"].to_numpy()
             order = np.argsort(ids)
@@ -70,7 +69,7 @@ class EmbeddedGate:
         self._store_ids[ids - np.uint32(self._base)] = store_ids
 
     def _read_skolems(self, files: Sequence[File]) -> None:
-        found = pa.concat_tables(pq.read_table(self.store.path(f)) for f in files)
+        found = pa.concat_tables(self.store.read(f) for f in files)
         ids = found["id"].to_numpy()
         _, first = np.unique(ids, return_index=True)
         rows = found.take(pa.array(first))
@@ -117,7 +116,7 @@ class EmbeddedGate:
         return found
 
     def _columns(self, stored: Facts) -> tuple[list[Ids], pa.Table]:
-        table = pa.concat_tables(pq.read_table(self.store.path(f)) for f in stored.files)
+        table = pa.concat_tables(self.store.read(f) for f in stored.files)
         return [self.engine_ids(table[f"c{i}"].to_numpy()) for i in range(stored.arity)], table
 
     def fill(self, tables: Mapping[Predicate, Table]) -> None:

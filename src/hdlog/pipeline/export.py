@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 
-from hdlog.engines.decode import plain_text, plain_value
-from hdlog.engines.identifiers import SKOLEMS, StoreIds, integer_text
 from hdlog.errors import UsageError
 from hdlog.pipeline.store import Facts, Store
 from hdlog.pipeline.terms import StoredTerms
-from hdlog.program.model import TRIPLE
+from hdlog.program.model import Program
 from hdlog.program.normalise import is_auxiliary
-from hdlog.program.ntriples import parse_term, term_text
-from hdlog.program.terms import RDF_TYPE, Skolem
+from hdlog.program.ntriples import skolem_text
+from hdlog.reading.identifiers import INTEGERS, SKOLEMS, StoreIds, integer_text
+from hdlog.writing.files import write_tables, write_triples, written
+from hdlog.writing.sheets import Columns, Sheet
 
-FORMATS = ("nt", "csv", "facts", "parquet")
+FORMATS = ("nt", "csv", "tsv", "facts", "parquet")
 _BATCH = 1 << 20
 
 
@@ -34,8 +32,12 @@ class Terms:
         self._texts = StoredTerms(store, store.manifest.term_files).array()
         self._skolems: dict[int, tuple[str, list[int]]] = {}
         for file in store.manifest.skolem_files:
-            rows = pq.read_table(store.path(file)).to_pydict()
+            rows = store.read(file).to_pydict()
             self._skolems |= dict(zip(rows["id"], zip(rows["name"], rows["args"], strict=True), strict=True))
+
+    def column(self, ids: StoreIds) -> pa.Array:
+        """Integers, or N-Triples texts."""
+        return pa.array(ids - np.int64(INTEGERS)) if (ids < 0).all() else self.texts(ids)
 
     def texts(self, ids: StoreIds) -> pa.Array:
         """N-Triples texts."""
@@ -55,8 +57,10 @@ class Terms:
             return integer_text(identifier)
         if identifier < SKOLEMS:
             return str(self._texts[identifier].as_py())
-        name, arguments = self._skolems[identifier]
-        return term_text(Skolem(name, tuple(parse_term(self.text(a)) for a in arguments)))
+        return skolem_text(identifier, self._taken_apart)
+
+    def _taken_apart(self, identifier: int) -> str | tuple[str, list[int]]:
+        return self.text(identifier) if identifier < SKOLEMS else self._skolems[identifier]
 
 
 def shown_facts(store: Store) -> list[Facts]:
@@ -64,125 +68,63 @@ def shown_facts(store: Store) -> list[Facts]:
     return [f for f in store.manifest.facts if not is_auxiliary(f.name)]
 
 
-def export(store: Store, format_: str, out: Path, say: Callable[[str], None]) -> tuple[int, list[str]]:
+def sheets(store: Store, program: Program) -> list[Sheet]:
+    """The facts of a store, a sheet for each predicate."""
+    terms = Terms(store)
+    found = []
+    for stored in shown_facts(store):
+        declared = program.declared.get(stored.name)
+        names = tuple(a.name for a in declared.attributes) if declared is not None else ()
+        batches = partial(_decoded, store, terms, stored)
+        found.append(Sheet(stored.predicate, stored.rows, batches, names))
+    return found
+
+
+def _decoded(store: Store, terms: Terms, stored: Facts) -> Iterator[Columns]:
+    names = [f"c{i}" for i in range(stored.arity)]
+    for file in stored.files:
+        for batch in store.read(file, names).to_batches(_BATCH):
+            yield [terms.column(column.to_numpy()) for column in batch.columns]
+
+
+def export(
+    found: Sequence[Sheet],
+    format_: str,
+    out: Path | None,
+    say: Callable[[str], None],
+    overwrite: bool = False,
+) -> tuple[int, list[str]]:
     """Write all facts; how many were written, and what was left out and why.
 
-    N-Triples go to one file, the other formats to a folder with a file for each predicate.
+    N-Triples go to one file, or to standard output if none is named; the other formats to a folder with a file for each
+    predicate.
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format {format_}; there are {', '.join(FORMATS)}")
-    terms = Terms(store)
     if format_ == "nt":
-        return _export_triples(store, terms, out, say)
-    out.mkdir(parents=True, exist_ok=True)
-    names = _file_names(shown_facts(store))
-    written = 0
-    for stored in shown_facts(store):
-        say(f"writing {stored.name}")
-        _export_table(store, terms, stored, out / f"{names[stored.number]}.{format_}", format_)
-        written += stored.rows
-    return written, []
+        if out is None:
+            return write_triples(_told(found, say), sys.stdout.buffer)
+        with written(out) as file:
+            return write_triples(_told(found, say), file)
+    if out is None:
+        raise UsageError(f"{format_} needs a folder, with a file for each predicate; name it with --out")
+    _prepare(out, overwrite)
+    for sheet in write_tables(found, format_, out):  # type: ignore[arg-type]
+        say(f"writing {sheet.predicate.name}")
+    return sum(sheet.rows for sheet in found), []
 
 
-def _export_triples(
-    store: Store, terms: Terms, out: Path, say: Callable[[str], None]
-) -> tuple[int, list[str]]:
-    written, left = 0, []
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with pa.output_stream(out, compression="detect") as file:
-        for stored in shown_facts(store):
-            say(f"writing {stored.name}")
-            if stored.arity == 3 and stored.name == TRIPLE:
-                middle = None
-            elif stored.arity == 1:
-                middle = f" <{RDF_TYPE}> <{stored.name}> .\n"
-            elif stored.arity == 2:
-                middle = f" <{stored.name}> "
-            else:
-                left.append(
-                    f"{stored.name} with {stored.arity} arguments is no triple; --format parquet has it"
-                )
-                continue
-            for columns in _decoded(store, terms, stored):
-                _write_lines(file, columns, middle)
-            written += stored.rows
-    return written, left
+def _told(found: Sequence[Sheet], say: Callable[[str], None]) -> Iterator[Sheet]:
+    for sheet in found:
+        say(f"writing {sheet.predicate.name}")
+        yield sheet
 
 
-def _write_lines(out: IO[bytes], columns: list[pa.Array], middle: str | None) -> None:
-    end = pa.scalar(" .\n", pa.large_string())
-    nothing = pa.scalar("", pa.large_string())
-    if middle is None:
-        space = pa.scalar(" ", pa.large_string())
-        parts = [columns[0], space, columns[1], space, columns[2], end]
-    elif len(columns) == 1:
-        parts = [columns[0], pa.scalar(middle, pa.large_string())]
-    else:
-        parts = [columns[0], pa.scalar(middle, pa.large_string()), columns[1], end]
-    lines = pc.binary_join_element_wise(*parts, nothing)
-    _, offsets, data = lines.buffers()
-    if data is not None:
-        bounds = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
-        out.write(memoryview(data)[bounds[0] : bounds[-1]])
-
-
-def _decoded(store: Store, terms: Terms, stored: Facts) -> Iterator[list[pa.Array]]:
-    names = [f"c{i}" for i in range(stored.arity)]
-    for file in stored.files:
-        for batch in pq.ParquetFile(store.path(file)).iter_batches(_BATCH, columns=names):
-            yield [terms.texts(column.to_numpy()) for column in batch.columns]
-
-
-def _export_table(store: Store, terms: Terms, stored: Facts, path: Path, format_: str) -> None:
-    names = [f"c{i}" for i in range(stored.arity)]
-    if not names:
-        path.write_text("()\n" if format_ == "facts" else "\n")
-        return
-    schema = pa.schema([(n, _kind(store, stored, i, format_)) for i, n in enumerate(names)])
-    options = pcsv.WriteOptions(
-        include_header=format_ == "csv",
-        delimiter="," if format_ == "csv" else "\t",
-        quoting_style="needed" if format_ == "csv" else "none",
-    )
-    writer = (
-        pq.ParquetWriter(path, schema)
-        if format_ == "parquet"
-        else pcsv.CSVWriter(path, schema, write_options=options)
-    )
-    with writer as out:
-        for columns in _decoded(store, terms, stored):
-            values = [_plain(c, f.type) for c, f in zip(columns, schema, strict=True)]
-            out.write_table(pa.table(values, schema=schema))
-
-
-def _kind(store: Store, stored: Facts, column: int, format_: str) -> pa.DataType:
-    """Integers where a column has nothing else, strings otherwise."""
-    for file in stored.files:
-        ids = pq.read_table(store.path(file), columns=[f"c{column}"]).column(0).to_numpy()
-        if (ids >= 0).any():
-            return pa.string()
-    return pa.int64()
-
-
-def _plain(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    encoded = texts.dictionary_encode()
-    terms = [parse_term(t) for t in encoded.dictionary.to_pylist()]
-    values = (
-        [plain_value(t) for t in terms] if kind == pa.int64() else [_tabless(plain_text(t)) for t in terms]
-    )
-    return pa.array(values, kind).take(encoded.indices)
-
-
-def _tabless(text: str) -> str:
-    """Tables have a row on a line, and a tab between columns."""
-    return re.sub(r"[\t\n\r]", " ", text)
-
-
-def _file_names(facts: list[Facts]) -> dict[int, str]:
-    """A readable file name for each predicate, each once."""
-    names: dict[int, str] = {}
-    for stored in facts:
-        short = re.sub(r"[^\w.-]+", "_", re.split(r"[/#]", stored.name)[-1]) or "facts"
-        taken = {n.lower() for n in names.values()}
-        names[stored.number] = short if short.lower() not in taken else f"{short}-{stored.number}"
-    return names
+def _prepare(folder: Path, overwrite: bool) -> None:
+    """A folder for an export has nothing else in it: files of an older one would be taken for facts."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; an export of tables is a folder")
+    if folder.exists() and any(folder.iterdir()):
+        if not overwrite:
+            raise UsageError(f"{folder} is not empty; name another folder, or say --overwrite")
+        shutil.rmtree(folder)

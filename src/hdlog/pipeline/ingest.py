@@ -21,16 +21,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hdlog.engines.identifiers import SKOLEMS, StoreIds, inline_integer, skolem_ids
 from hdlog.pipeline.buckets import buckets_of
-from hdlog.pipeline.chunks import Chunk, TermTable
 from hdlog.pipeline.jobs import Jobs
-from hdlog.pipeline.reading import read_split
-from hdlog.pipeline.splits import Split, size_of
-from hdlog.pipeline.store import Facts, File, Store
+from hdlog.pipeline.store import Facts, File, Store, damage_told
 from hdlog.program.model import Predicate
-from hdlog.program.ntriples import SKOLEM, parse_term, term_text
-from hdlog.program.terms import Skolem
+from hdlog.program.ntriples import SKOLEM, SkolemPart, skolem_parts
+from hdlog.reading.chunks import Chunk, Layout
+from hdlog.reading.files import read_split
+from hdlog.reading.identifiers import SKOLEMS, StoreIds, inline_integer, skolem_ids
+from hdlog.reading.splits import Split, size_of
+from hdlog.reading.term_table import TermTable
 
 _TERMS_SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
 _SKOLEM_SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("args", pa.list_(pa.int64()))])
@@ -80,12 +80,12 @@ def ingest(
     store: Store,
     splits: Sequence[Split],
     jobs: Jobs,
-    types: Mapping[str, Sequence[str]] | None = None,
+    layout: Layout | None = None,
     lenient: bool = False,
     parallel: int = 1,
 ) -> Loaded:
     """The facts of files, encoded with the store's dictionary, each once."""
-    reader = partial(read_split, types=types or {}, lenient=lenient)
+    reader = partial(read_split, layout=layout or {}, lenient=lenient)
     parts = max(parallel, -(-size_of(splits) // _BUCKET_BYTES))
     staging = store.staging()
     buckets = store.manifest.buckets or parts
@@ -161,50 +161,46 @@ def _has_typed(texts: pa.Array) -> bool:
     )
 
 
-def _without_skolems(texts: pa.Array) -> tuple[pa.Array, list[tuple[str, list[str], str]], NDArray[np.int64]]:
+def _without_skolems(texts: pa.Array) -> tuple[pa.Array, list[SkolemPart], NDArray[np.int64]]:
     """Terms without Skolem terms, whose arguments come in their place.
 
-    Returns the texts, the Skolem terms (name, texts of arguments, own text), arguments first, and where each given text
-    went: a place among the texts, or after them one among the Skolem terms.
+    Returns the texts, the Skolem terms, each after those it is made of, and where each given text went: a place among the
+    texts, or after them one among the Skolem terms.
     """
-    marked = pc.starts_with(texts, f"{SKOLEM}.").to_numpy(zero_copy_only=False)
-    if not marked.any():
+    marked = np.flatnonzero(pc.starts_with(texts, SKOLEM).to_numpy(zero_copy_only=False))
+    spelt = {int(i): skolem_parts(texts[int(i)].as_py()) for i in marked}
+    skolems = {i: parts for i, parts in spelt.items() if parts is not None}
+    if not skolems:
         return texts, [], np.arange(len(texts))
+    found: dict[SkolemPart, int] = {}
+    tops = {i: _numbered(parts, found) for i, parts in skolems.items()}
     table = TermTable()
+    plain = np.ones(len(texts), np.bool_)
+    plain[list(skolems)] = False
     places = np.empty(len(texts), np.int64)
-    places[~marked] = table.add_texts(texts.filter(pa.array(~marked)))
-    found: dict[str, tuple[str, list[str], str]] = {}
-    inner: list[str] = []
-    for text in texts.filter(pa.array(marked)).to_pylist():
-        _take_apart(text, found, inner)
-    if inner:
-        table.add_texts(inner)
-    position = {text: i for i, text in enumerate(found)}
-    places[marked] = [len(table) + position[t] for t in texts.filter(pa.array(marked)).to_pylist()]
-    return table.texts(), list(found.values()), places
+    places[plain] = table.add_texts(texts.filter(pa.array(plain)))
+    table.add_texts([a for _, arguments in found for a in arguments if isinstance(a, str)])
+    places[list(tops)] = np.array(list(tops.values()), np.int64) + len(table)
+    return table.texts(), list(found), places
 
 
-def _take_apart(text: str, found: dict[str, tuple[str, list[str], str]], inner: list[str]) -> None:
-    if text in found:
-        return
-    term = parse_term(text)
-    assert isinstance(term, Skolem)
-    arguments = [term_text(a) for a in term.arguments]
-    for argument in arguments:
-        if argument.startswith(f"{SKOLEM}."):
-            _take_apart(argument, found, inner)
-        else:
-            inner.append(argument)
-    found[text] = (term.name, arguments, text)
+def _numbered(parts: Sequence[SkolemPart], found: dict[SkolemPart, int]) -> int:
+    """The number of a Skolem term; it and what it is made of get one if they have none."""
+    numbers: list[int] = []
+    for name, arguments in parts:
+        part = (name, tuple(numbers[a] if isinstance(a, int) else a for a in arguments))
+        numbers.append(found.setdefault(part, len(found)))
+    return numbers[-1]
 
 
-def _save_skolems(staging: Path, number: int, skolems: list[tuple[str, list[str], str]]) -> None:
+_REFERENCE = "="
+"""What an argument begins with that is the number of a Skolem term; texts of terms never do."""
+
+
+def _save_skolems(staging: Path, number: int, skolems: Sequence[SkolemPart]) -> None:
+    arguments = [[f"{_REFERENCE}{a}" if isinstance(a, int) else a for a in args] for _, args in skolems]
     table = pa.table(
-        {
-            "name": [s[0] for s in skolems],
-            "args": pa.array([s[1] for s in skolems], pa.list_(pa.string())),
-            "text": [s[2] for s in skolems],
-        }
+        {"name": [name for name, _ in skolems], "args": pa.array(arguments, pa.list_(pa.string()))}
     )
     pq.write_table(table, staging / f"skolems-{number}.parquet")
 
@@ -219,7 +215,10 @@ def _merge(staging: Path, chunks: Sequence[int], item: tuple[int, Sequence[str]]
     """
     bucket, files = item
     table = TermTable()
-    known = [pq.read_table(f, columns=["id", "text"]) for f in files]
+    known = []
+    for file in files:
+        with damage_told(Path(file)):
+            known.append(pq.read_table(file, columns=["id", "text"]))
     old = np.concatenate([np.empty(0, np.int64), *(t["id"].to_numpy() for t in known)])
     for part in known:
         table.add_texts(part["text"].combine_chunks())
@@ -300,12 +299,17 @@ def _encoded_skolems(staging: Path, parsed: ParsedChunk, ids: StoreIds, order: N
     table = pq.read_table(staging / f"skolems-{parsed.number}.parquet").to_pydict()
     made: list[int] = []
     arguments = []
-    for name, args, text in zip(table["name"], table["args"], table["text"], strict=True):
-        given = [known[a] if a in known else _integer(a) for a in args]
-        known[text] = int(skolem_ids(name, [np.array([g]) for g in given], 1)[0])
-        made.append(known[text])
+    for name, args in zip(table["name"], table["args"], strict=True):
+        given = [_argument(a, known, made) for a in args]
+        made.append(int(skolem_ids(name, [np.array([g]) for g in given], 1)[0]))
         arguments.append(given)
     return made, table["name"], arguments
+
+
+def _argument(text: str, known: Mapping[str, int], made: Sequence[int]) -> int:
+    if text.startswith(_REFERENCE):
+        return made[int(text[len(_REFERENCE) :])]
+    return known[text] if text in known else _integer(text)
 
 
 def _integer(text: str) -> int:

@@ -1,34 +1,39 @@
 """A store: a folder of Parquet files and one small file that says which of them count.
 
-    manifest.json              what is in the store; replaced in one step, so a store is always whole
+    manifest.json              what is in the store, the rules among it; replaced in one step, so a store is always whole
     terms/*.parquet            id, text: all terms but integers and Skolem terms, in buckets by hash
     skolems/*.parquet          id, name, args
     facts/<number>/*.parquet   c0, c1, ...; asserted, nonrecursive, recursive: live facts of one predicate with their supports
-    rules/                     the rule files
 
 A file is never changed once it is written. An update writes new files, then a new manifest, then removes what that no longer
-names; whoever reads beside it keeps what it has open.
+names, unless somebody reads: then it stays until the next update.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import hdlog
 from hdlog.errors import HdlogError
 from hdlog.program.model import Predicate
 
 _MANIFEST = "manifest.json"
-_FORMAT = 1
-_LOCK = "lock"
+_FORMAT = 2
+_LOCK, _READERS = "lock", "readers"
+_MOMENT = 0.01
 
 
 class StoreError(HdlogError):
@@ -69,8 +74,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class RuleFile:
-    path: str
+    """The text of a rule file; in the manifest, so that rules and what follows from them change together."""
+
+    name: str
     dialect: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,17 @@ class Manifest:
         return next((f for f in self.facts if f.predicate == predicate), None)
 
 
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """A file of a store that cannot be read is an error of the store."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise StoreError(f"{path}: missing; the store is damaged") from None
+    except (pa.ArrowException, KeyError) as error:
+        raise StoreError(f"{path}: damaged ({error})") from None
+
+
 class Store:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
@@ -106,6 +125,14 @@ class Store:
 
     def path(self, file: File) -> Path:
         return self.folder / file.path
+
+    def read(self, file: File, columns: Sequence[str] | None = None) -> pa.Table:
+        path = self.path(file)
+        with damage_told(path):
+            table = pq.read_table(path, columns=columns)
+        if table.num_rows != file.rows:
+            raise StoreError(f"{path}: damaged; it has {table.num_rows:,} rows, not {file.rows:,}")
+        return table
 
     def paths(self, files: Iterable[File]) -> list[str]:
         return [str(self.path(f)) for f in files]
@@ -140,7 +167,7 @@ class Store:
         self.manifest = replace(self.manifest, **changes)
 
     def commit(self, **changes: Any) -> None:
-        """The next snapshot, in one step; what it does not name goes."""
+        """The next snapshot, in one step; `clean` removes what it does not name."""
         manifest = replace(
             self.manifest,
             snapshot=self.manifest.snapshot + 1,
@@ -156,85 +183,145 @@ class Store:
             os.fsync(out.fileno())
         fresh.replace(self.folder / _MANIFEST)
         self.manifest = manifest
-        self.clean()
 
     def clean(self) -> None:
-        """Remove files that the manifest does not name: of older snapshots, or left by a run that failed."""
-        named = {f.path for f in self.manifest.files()} | {r.path for r in self.manifest.rules}
-        for kind in ("terms", "skolems", "facts", "rules"):
+        """Remove files that the manifest does not name: of older snapshots, or left by a run that failed.
+
+        Files of older snapshots stay while somebody reads; the next one to open the store for writing removes them.
+        """
+        shutil.rmtree(self.folder / "staging", ignore_errors=True)
+        nobody_reads = Lock(self.folder / _READERS)
+        if not nobody_reads.acquire():
+            return
+        try:
+            self._clean()
+        finally:
+            nobody_reads.release()
+
+    def _clean(self) -> None:
+        named = {f.path for f in self.manifest.files()}
+        for kind in ("terms", "skolems", "facts"):
             for path in (self.folder / kind).rglob("*"):
                 if path.is_file() and str(path.relative_to(self.folder)) not in named:
                     path.unlink()
         for path in (self.folder / "facts").glob("*"):
             if not any(path.iterdir()):
                 path.rmdir()
-        shutil.rmtree(self.folder / "staging", ignore_errors=True)
-
-    def lock(self) -> Lock:
-        """One writer at a time."""
-        return Lock(self.folder / _LOCK)
 
 
 class Lock:
-    def __init__(self, path: Path) -> None:
+    """An operating-system lock on a file, which goes with its process, however that ends."""
+
+    def __init__(self, path: Path, shared: bool = False) -> None:
         self.path = path
+        self._kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        self._file: int | None = None
 
-    def __enter__(self) -> Lock:
+    def acquire(self) -> bool:
+        """Whether nobody else has it, or, if shared, nobody has it for himself."""
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            with self.path.open("x") as out:
-                out.write(str(os.getpid()))
-        except FileExistsError:
-            owner = self.path.read_text() or "0"
-            if Path(f"/proc/{owner}").exists() and int(owner) != os.getpid():
-                raise StoreError(
-                    f"{self.path.parent}: process {owner} is writing this store; wait for it, or end it"
-                ) from None
-            self.path.write_text(str(os.getpid()))  # left by a process that is gone
-        return self
+            fcntl.flock(self._file, self._kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release()
+            return False
+        return True
 
-    def __exit__(self, *_: object) -> None:
-        self.path.unlink(missing_ok=True)
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def note_owner(self) -> None:
+        assert self._file is not None, "who has the lock notes it"
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def owner(self) -> str:
+        return self.path.read_text() or "unknown"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One writer at a time."""
+    lock = Lock(folder / _LOCK)
+    if not lock.acquire():
+        raise StoreError(f"{folder}: process {lock.owner()} is writing this store; wait for it, or end it")
+    try:
+        lock.note_owner()
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[Store]:
+    """A store of which no file goes before the end, whoever updates it meanwhile."""
+    lease = Lock(folder / _READERS, shared=True)
+    if folder.is_dir():
+        # Where nothing can be written, nothing can be removed either. A writer holds it for a moment, to remove files.
+        with suppress(PermissionError, OSError):
+            while not lease.acquire():
+                time.sleep(_MOMENT)
+    try:
+        yield open_store(folder)
+    finally:
+        lease.release()
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a folder that has something else in it."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file; a store is a folder")
+    strange = folder.exists() and any(p.name not in (_LOCK, _READERS) for p in folder.iterdir())
+    if strange and not (folder / _MANIFEST).exists() and not (folder / "staging").exists():
+        raise StoreError(f"{folder} is not empty, and no store; name another folder")
 
 
 def create_store(folder: Path, overwrite: bool = False) -> Store:
-    """An empty store in a folder of its own."""
-    if (folder / _MANIFEST).exists():
-        if not overwrite:
-            raise StoreError(
-                f"{folder} has a store already; hdlog update adds to it, --overwrite replaces it"
-            )
-        shutil.rmtree(folder)
-    if folder.exists() and any(p.name != _LOCK for p in folder.iterdir()):
-        if not (folder / "staging").exists():
-            raise StoreError(f"{folder} is not empty, and no store; name another folder")
-        shutil.rmtree(folder)  # a run that never came to its first snapshot
-    folder.mkdir(parents=True, exist_ok=True)
-    return Store(folder, Manifest())
+    """An empty store; one that is there stays until the first commit of the new one takes its place."""
+    if not (folder / _MANIFEST).exists():
+        return Store(folder, Manifest())
+    if not overwrite:
+        raise StoreError(f"{folder} has a store already; hdlog update adds to it, --overwrite replaces it")
+    try:
+        before = open_store(folder).manifest.snapshot
+    except StoreError:
+        before = 0  # damaged, or of another version: all the more to be replaced
+    return Store(folder, Manifest(snapshot=before))
 
 
 def open_store(folder: Path) -> Store:
     path = folder / _MANIFEST
     if not path.exists():
         raise StoreError(f"{folder}: no store there; hdlog load or hdlog materialise make one")
-    found = json.loads(path.read_text(encoding="utf-8"))
-    if found.pop("format") != _FORMAT:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        version = found.pop("format")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise StoreError(f"{path}: damaged; this is no manifest of a store") from None
+    if version != _FORMAT:
         raise StoreError(
             f"{folder}: made by hdlog {found.get('version')}, whose format this one does not know"
         )
+    try:
+        return Store(folder, _manifest(found))
+    except (KeyError, TypeError, ValueError):
+        raise StoreError(f"{path}: damaged; parts of the manifest are missing") from None
+
+
+def _manifest(found: dict[str, Any]) -> Manifest:
     facts = tuple(
         Facts(**{**f, "files": _files(f["files"]), "distinct": tuple(f["distinct"])}) for f in found["facts"]
     )
-    return Store(
-        folder,
-        Manifest(
-            **{
-                **found,
-                "facts": facts,
-                "term_files": _files(found["term_files"]),
-                "skolem_files": _files(found["skolem_files"]),
-                "rules": tuple(RuleFile(**r) for r in found["rules"]),
-            }
-        ),
+    return Manifest(
+        **{
+            **found,
+            "facts": facts,
+            "term_files": _files(found["term_files"]),
+            "skolem_files": _files(found["skolem_files"]),
+            "rules": tuple(RuleFile(**r) for r in found["rules"]),
+        }
     )
 
 

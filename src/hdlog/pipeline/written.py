@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hdlog.engines.identifiers import StoreIds
 from hdlog.pipeline.buckets import buckets_of
 from hdlog.pipeline.ingest import distinct_values, sketch, write_facts, write_terms
 from hdlog.pipeline.store import Facts, File, Store
 from hdlog.program.model import Predicate
+from hdlog.reading.identifiers import StoreIds
 
 _MOST_ROWS = 1 << 23
 """Of a file."""

@@ -31,9 +31,7 @@ from typing import NamedTuple, Protocol
 from hdlog.errors import HdlogError
 from hdlog.plan.decomposition import Decomposition, Node
 from hdlog.plan.hypergraph import Hypergraph
-
-BUDGET = 50_000
-"""Pairs of a cover and a part; looking at so many takes about a second."""
+from hdlog.tuning import Numbers
 
 
 class BudgetExceeded(HdlogError):
@@ -58,7 +56,7 @@ def hypertree_width(
     hypergraph: Hypergraph,
     at_most: int | None = None,
     guards: Iterable[frozenset[str]] = (),
-    budget: int = BUDGET,
+    budget: int = Numbers.decomposition_budget,
 ) -> int | None:
     """The least width of a complete decomposition, 0 without edges; None if that is above `at_most`."""
     guards = tuple(guards)
@@ -80,7 +78,7 @@ def decompose(
     costs: Costs,
     width: int,
     guards: Iterable[frozenset[str]] = (),
-    budget: int = BUDGET,
+    budget: int = Numbers.decomposition_budget,
 ) -> Decomposition | None:
     """The cheapest decomposition of width at most `width`, or None if there is none."""
     guards = tuple(guards)

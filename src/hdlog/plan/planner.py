@@ -7,37 +7,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from hdlog.plan.cost import Estimator, PaperCosts, Statistics
 from hdlog.plan.decompose import BudgetExceeded, decompose, hypertree_width
 from hdlog.plan.decomposition import Decomposition
 from hdlog.plan.decomposition import Node as HypertreeNode
+from hdlog.plan.estimates import Estimator, PaperCosts, Statistics
 from hdlog.plan.hypergraph import of_body
-from hdlog.plan.parts import Part, item_variables, make_part
-from hdlog.plan.tuning import Method, Tuning
-from hdlog.plan.views import OFTEN, ONCE, TooManyViews, ViewNode, ViewPlanner
+from hdlog.plan.nodes import NodeRule, item_variables, make_node
+from hdlog.plan.views import TooManyViews, ViewNode, ViewPlanner
 from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negation, Predicate, Rule
-
-_SIMPLE_GAIN = 4.0
-"""An acyclic rule is evaluated over a tree only if that looks so many times cheaper."""
-_LITTLE = 200_000.0
-"""Rows that a join plan may make before looking for something better is worth the time."""
-_CORE, _SURE_CORE = 0.4, 0.05
-"""The share of its facts below which the core of an atom is looked at by itself; in a recursive rule, whose facts are yet to
-come, it must be a small one."""
-_WIDER = 1
-"""How far above the hypertree width a cheaper decomposition is looked for."""
+from hdlog.tuning import Method, Tuning
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A node of a rule's tree: the atom by which it is matched (its part's, or one of the rule's), and the items in it."""
+    """A node of a rule's tree: the atom by which it is matched (what it keeps, or one of the rule's), and the items in it."""
 
     bag: tuple[str, ...]
     atom: Atom
     items: tuple[BodyItem, ...]
     children: tuple[TreeNode, ...]
     estimate: float
-    part: Predicate | None
+    kept: Predicate | None
     """None where nothing is kept: the root of a view tree, or a node that is one atom"""
 
     def nodes(self) -> Iterator[TreeNode]:
@@ -62,7 +52,7 @@ class RulePlan:
     why: str
     width: int | None = None
     roots: tuple[Root, ...] = ()
-    parts: tuple[Part, ...] = ()
+    nodes: tuple[NodeRule, ...] = ()
     """what the trees keep, children first"""
     decomposition: Decomposition | None = None
     last: tuple[BodyItem, ...] = ()
@@ -91,13 +81,13 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         width = hypertree_width(hypergraph)
     except BudgetExceeded as reason:
         return RulePlan(rule, "standard", str(reason))
-    if method == "standard":
-        return RulePlan(rule, "standard", asked, width)
+    if method == "standard" or (method == "paper" and width == 1):
+        return RulePlan(rule, "standard", asked if method == "standard" else "simple (width 1)", width)
     if method == "combined" and width == 1 and sum(len(item_variables(a)) > 1 for a in atoms) < 3:
         # Without three atoms that link variables nothing can multiply; not worth even counting distinct values.
         return RulePlan(rule, "standard", "acyclic", width)
     planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
-    if method == "combined" and planner.standard_cost < _LITTLE:
+    if method == "combined" and planner.standard_cost < tuning.numbers.few_rows:
         kind = "acyclic" if width == 1 else f"cyclic (width {width})"
         why = f"{kind}, but a join plan makes few rows, about {planner.standard_cost:,.0f}"
         return RulePlan(rule, "standard", why, width)
@@ -117,12 +107,14 @@ class _RulePlanner:
         self.rule = rule
         self.recursive = recursive
         self.tuning = tuning
+        self.numbers = tuning.numbers
         self.width = width
-        self.estimator = Estimator(statistics)
+        self.estimator = Estimator(statistics, tuning.numbers)
         self.atoms = rule.atoms()
         if width > 1:
-            self.estimator.look_at_cores(self.atoms, _SURE_CORE if recursive else _CORE)
-        self.parts: dict[str, Part] = {}
+            share = self.numbers.sure_core_share if recursive else self.numbers.core_share
+            self.estimator.look_at_cores(self.atoms, share)
+        self.nodes: dict[str, NodeRule] = {}
         given = frozenset(v.name for atom in self.atoms for v in atom.variables())
         self.inner, self.last = self._divided(given)
         """other items that one node can decide, and those that wait for the whole match"""
@@ -153,9 +145,11 @@ class _RulePlanner:
         standard, tree = plan.costs
         if method == "hd":
             return plan.because(asked)
+        if method == "paper":
+            return plan.because(f"complex (width {self.width})")
         if self.width > 1 and tree < standard:
             return plan.because(f"cyclic (width {self.width}), and cheaper than a join plan")
-        if self.width == 1 and tree * _SIMPLE_GAIN < standard:
+        if self.width == 1 and tree * self.numbers.simple_gain < standard:
             return plan.because("acyclic, but counting over a tree is much cheaper than a join plan")
         why = "acyclic" if self.width == 1 else f"cyclic (width {self.width}), but a join plan is as cheap"
         return RulePlan(self.rule, "standard", why, self.width, costs=plan.costs)
@@ -165,7 +159,7 @@ class _RulePlanner:
         factors = [self.estimator.factor(a) for a in self.atoms]
         output = frozenset().union(*self.outputs)
         shortest, average = self.estimator.evaluation(factors, output, meets=False)
-        return shortest + (OFTEN if self.recursive else ONCE) * average
+        return shortest + (self.numbers.often if self.recursive else self.numbers.once) * average
 
     # View trees.
 
@@ -174,7 +168,7 @@ class _RulePlanner:
         try:
             return self._with_views()
         except TooManyViews:
-            self.parts = {}
+            self.nodes = {}
             return None
 
     def _with_views(self) -> RulePlan | None:
@@ -201,7 +195,7 @@ class _RulePlanner:
             "",
             self.width,
             _joined(roots),
-            tuple(self.parts.values()),
+            tuple(self.nodes.values()),
             costs=(self.standard_cost, cost),
         )
 
@@ -218,9 +212,8 @@ class _RulePlanner:
         children = tuple(self._view(child) for child in node.children)
         items = (*node.items, *(child.atom for child in children))
         bag = tuple(sorted(node.bag))
-        part, atom = make_part(items, node.columns, self.parts, True, node.view.rows, self._salt(bag))
-        self.parts.setdefault(part.predicate.name, part)
-        return TreeNode(bag, atom, node.items, children, node.view.rows, part.predicate)
+        kept, atom = self._kept(items, node.columns, True, node.view.rows, bag)
+        return TreeNode(bag, atom, node.items, children, node.view.rows, kept)
 
     # Hypertrees, as in the paper.
 
@@ -231,8 +224,8 @@ class _RulePlanner:
         hypergraph = of_body(self.atoms)
         costs = PaperCosts(self.estimator, [self.estimator.factor(a) for a in self.atoms])
         best: tuple[float, Decomposition] | None = None
-        for width in range(self.width, self.width + _WIDER + 1):
-            found = decompose(hypergraph, costs, width, guards)
+        for width in range(self.width, self.width + self.numbers.wider + 1):
+            found = decompose(hypergraph, costs, width, guards, self.numbers.decomposition_budget)
             if found is not None:
                 cost = _total(found, costs)
                 if best is None or cost < best[0]:
@@ -250,7 +243,7 @@ class _RulePlanner:
             "",
             self.width,
             (Root(heads, tree),),
-            tuple(self.parts.values()),
+            tuple(self.nodes.values()),
             decomposition,
             self.last,
             (self.standard_cost, cost),
@@ -266,9 +259,23 @@ class _RulePlanner:
         if self.tuning.virtual and len(cover) == 1 and not mine and item_variables(cover[0]) == node.bag:
             return TreeNode(bag, cover[0], tuple(cover), children, size, None)
         items = (*cover, *mine)
-        part, atom = make_part(items, node.bag, self.parts, False, size, self._salt(bag))
-        self.parts.setdefault(part.predicate.name, part)
-        return TreeNode(bag, atom, items, children, size, part.predicate)
+        kept, atom = self._kept(items, node.bag, False, size, bag)
+        return TreeNode(bag, atom, items, children, size, kept)
+
+    def _kept(
+        self,
+        items: Sequence[BodyItem],
+        columns: frozenset[str],
+        counted: bool,
+        estimate: float,
+        bag: tuple[str, ...],
+    ) -> tuple[Predicate, Atom]:
+        """What keeps the join of some items, and the atom by which it is matched."""
+        node, atom = make_node(
+            items, columns, self.nodes, counted, estimate, self._salt(bag), self.numbers.most_orders
+        )
+        self.nodes.setdefault(node.predicate.name, node)
+        return node.predicate, atom
 
 
 def _joined(roots: Sequence[Root]) -> tuple[Root, ...]:

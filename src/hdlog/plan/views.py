@@ -14,18 +14,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import inf
 
-from hdlog.plan.cost import Estimator, Factor
-from hdlog.plan.parts import item_variables
+from hdlog.plan.estimates import Estimator, Factor
+from hdlog.plan.nodes import item_variables
 from hdlog.program.model import Atom, BodyItem, Negation
-
-_KEPT = 5.0
-"""What keeping a row of a view costs, where making one costs 1; wide rows cost more."""
-ONCE, OFTEN = 0.03, 3.0
-"""What the rows count that joins make which start elsewhere, as updates do, against those of the best start. In a recursive
-rule all facts of its component come as such changes."""
-BUDGET = 12_000
-"""Sets of variables tried for a bag; trying so many takes about half a second."""
-_WIDE = 9
 
 
 class TooManyViews(Exception):
@@ -61,7 +52,8 @@ class ViewPlanner:
         recursive: bool = False,
     ) -> None:
         self.output: frozenset[str] = frozenset()
-        self.updates = OFTEN if recursive else ONCE
+        self.numbers = estimator.numbers
+        self.updates = self.numbers.often if recursive else self.numbers.once
         self.estimator = estimator
         self.meets = meets
         self.items = [(item, item_variables(item)) for item in items]
@@ -91,7 +83,7 @@ class ViewPlanner:
     ) -> ViewNode | None:
         touching = [n for n, (_, names) in enumerate(self.items) if names & variables]
         best: ViewNode | None = None
-        for kept in _subsets(sorted(variables), _WIDE):
+        for kept in _subsets(sorted(variables), self.numbers.wide_bag):
             node = self._node(variables, separator, kept, touching, ground, best.cost if best else inf)
             if node is not None and (best is None or node.cost < best.cost):
                 best = node
@@ -108,7 +100,7 @@ class ViewPlanner:
     ) -> ViewNode | None:
         """The node that keeps `kept` of the variables in its bag, if it is cheaper than the limit."""
         self._seen += 1
-        if self._seen > BUDGET:
+        if self._seen > self.numbers.view_budget:
             raise TooManyViews
         bag = separator | kept
         columns = separator | (variables & self.output)
@@ -119,7 +111,7 @@ class ViewPlanner:
             if child is None or self._is_virtual(child):
                 return None
             children.append(child)
-            cost += child.cost + _KEPT * max(1, len(child.columns) - 1) * child.view.rows
+            cost += child.cost + self.numbers.kept_row * max(1, len(child.columns) - 1) * child.view.rows
             if cost >= limit:
                 return None
         self._seen += 4  # what follows takes so much longer

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from hdlog.errors import Problem, Span, did_you_mean
 from hdlog.program.dependencies import NO_RULE, Dependency, DependencyGraph
+from hdlog.program.directives import directive_problems
+from hdlog.program.functions import is_pattern
 from hdlog.program.model import (
     TRIPLE,
     Aggregate,
     Atom,
     Bind,
     BodyItem,
+    Call,
     Expression,
     Filter,
     Negation,
@@ -22,7 +25,8 @@ from hdlog.program.model import (
     body_atoms,
     expression_variables,
 )
-from hdlog.program.terms import Variable
+from hdlog.program.ntriples import is_iri
+from hdlog.program.terms import BlankNode, Iri, Literal, Variable
 from hdlog.program.types import PRIMITIVES, check_types
 
 
@@ -40,6 +44,7 @@ def check(program: Program, declared_only: bool = False, whole: bool = True) -> 
     ]
     for rule in program.rules:
         problems += check_rule(rule)
+        problems += check_constants(rule)
     if whole:
         problems += check_strata(program)
     return problems
@@ -71,6 +76,12 @@ def check_directives(program: Program, declared_only: bool) -> Iterator[Problem]
             hint = did_you_mean(directive.name, known) or "declare it, or remove this line"
             message = f"unknown predicate {directive.name} in .{directive.kind}"
             yield Problem("predicate", message, directive.span, hint)
+        yield from directive_problems(directive)
+        columns = dict(directive.parameters).get("columns", "")
+        declared = program.declared.get(directive.name)
+        if columns and declared is not None and columns.count(":") + 1 != len(declared.attributes):
+            message = f"columns names {columns.count(':') + 1} columns of the file, {directive.name} has {len(declared.attributes)}"
+            yield Problem("directive", message, directive.span)
 
 
 def check_arities(program: Program, declared_only: bool, whole: bool) -> Iterator[Problem]:
@@ -109,6 +120,66 @@ def _wrong_arity(atom: Atom, wanted: int, how: str) -> Problem:
 
 def _arguments(count: int) -> str:
     return f"{count} argument{'' if count == 1 else 's'}"
+
+
+# Constants.
+
+
+def check_constants(rule: Rule) -> Iterator[Problem]:
+    """IRIs that are not absolute, blank nodes that look like variables, patterns that no text can match."""
+    for atom in (*rule.heads, *(a for a, _ in body_atoms(rule.body))):
+        for term in atom.terms:
+            if isinstance(term, Iri) and not is_iri(term.value):
+                hint = "give it a scheme, as in <http://example.org/a>, or declare a BASE"
+                yield Problem("iri", f"{term} is no absolute IRI", term.span or atom.span, hint)
+    for atom, _ in body_atoms(rule.body):
+        for term in atom.terms:
+            if isinstance(term, BlankNode):
+                message = f"{term} stands for one certain node here, not for any"
+                hint = f"use a variable, such as ?{term.label}, or _ for any value"
+                yield Problem("blank", message, term.span or atom.span, hint)
+    for call in _calls(rule.body):
+        yield from _check_pattern(call)
+
+
+_PATTERNS = {"regex": (1, 2), "replace": (1, 3), "match": (0, None)}
+"""Functions with a regular expression: where it is, and where its flags are."""
+
+
+def _check_pattern(call: Call) -> Iterator[Problem]:
+    pattern, flags = (
+        None if place is None or place >= len(call.arguments) else call.arguments[place]
+        for place in _PATTERNS.get(call.function, (None, None))
+    )
+    if isinstance(pattern, Literal) and (flags is None or isinstance(flags, Literal)):
+        given = flags.lexical if isinstance(flags, Literal) else ""
+        if not is_pattern(pattern.lexical, given, posix=call.function == "match"):
+            told = f" with the flags {given!r}" if given else ""
+            message = f"{pattern} is no regular expression{told}"
+            yield Problem("pattern", message, pattern.span or call.span)
+
+
+def _calls(body: Iterable[BodyItem]) -> Iterator[Call]:
+    for item in body:
+        match item:
+            case Filter(condition):
+                yield from _inner_calls(condition)
+            case Bind(expression):
+                yield from _inner_calls(expression)
+            case Negation():
+                yield from _calls(item.body)
+            case Aggregate():
+                yield from _calls(item.body)
+                for call in item.calls:
+                    if call.argument is not None:
+                        yield from _inner_calls(call.argument)
+
+
+def _inner_calls(expression: Expression) -> Iterator[Call]:
+    if isinstance(expression, Call):
+        yield expression
+        for argument in expression.arguments:
+            yield from _inner_calls(argument)
 
 
 # Safety, rule by rule.

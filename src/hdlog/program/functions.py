@@ -18,6 +18,7 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from hdlog.program.model import AggregateCall, Call, Expression
+from hdlog.program.ntriples import is_iri, is_language
 from hdlog.program.terms import (
     LANG_STRING,
     XSD,
@@ -68,7 +69,8 @@ INTEGER_TYPES = frozenset(
 )
 NUMERIC_TYPES = INTEGER_TYPES | {XSD_DECIMAL, XSD_FLOAT, XSD_DOUBLE}
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
-_EXACT = Context(prec=34)
+EXACT = Context(prec=34)
+"""How decimals are rounded."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
 _DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -148,13 +150,28 @@ def moment(term: Constant) -> tuple[float, ...]:
         found = _DATETIME.fullmatch(term.lexical)
         if found:
             year, month, day, hours, minutes, seconds, zone = found.groups()
+            if int(day) > _month_length(int(year), int(month)):
+                raise NoValue
+            if hours == "24" and (int(minutes) or float(seconds)):
+                raise NoValue
             shift = 0
             if zone and zone != "Z":
                 sign = -1 if zone[0] == "-" else 1
                 shift = sign * (int(zone[1:3]) * 60 + int(zone[4:6]))
+                if abs(shift) > _WIDEST_ZONE or int(zone[4:6]) > 59:
+                    raise NoValue
             at = (_days(int(year), int(month), int(day)) * 24 + int(hours or 0)) * 60
             return (at + int(minutes or 0) - shift, float(seconds or 0))
     raise NoValue
+
+
+_WIDEST_ZONE = 14 * 60
+
+
+def _month_length(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
 
 
 def _days(year: int, month: int, day: int) -> int:
@@ -212,7 +229,9 @@ def _ordered(test: Callable[[object, object], bool]) -> Callable[[Constant, Cons
         (kind_a, value_a), (kind_b, value_b) = order_key(a), order_key(b)
         if kind_a != kind_b:
             raise NoValue
-        return boolean(test(value_a, value_b))
+        # NaN is in no order, and decimals refuse to be compared with it.
+        ordered = value_a == value_a and value_b == value_b
+        return boolean(ordered and test(value_a, value_b))
 
     return compare
 
@@ -391,6 +410,47 @@ def _substr0(a: Constant, start: Constant, length: Constant) -> Constant:
     return string(value[first : first + count])
 
 
+def _byte_count(a: Constant) -> Constant:
+    """Soufflé's strlen."""
+    return integer(len(text(a).encode()))
+
+
+def _byte_substr(a: Constant, start: Constant, length: Constant) -> Constant:
+    """Soufflé's substr: positions count bytes from 0; a character that is cut in two becomes U+FFFD."""
+    first, count, value = _position(start), _position(length), text(a).encode()
+    if first < 0 or count < 0:
+        return string("")
+    return string(value[first : first + count].decode(errors="replace"))
+
+
+def _souffle_text(a: Constant) -> Constant:
+    """Soufflé's to_string: floats with six digits behind the point."""
+    if isinstance(a, Literal) and a.datatype in (XSD_DOUBLE, XSD_FLOAT):
+        value = float(number(a))
+        return string(f"{value:f}")
+    return string(text_of(a))
+
+
+_SOUFFLE_INTEGER = re.compile(r"[+-]?[0-9]+|-?0x[0-9a-fA-F]+|-?0b[01]+")
+
+
+def _souffle_number(a: Constant) -> Constant:
+    """Soufflé's to_number: decimal, 0x or 0b digits; of a float what is before the point."""
+    if isinstance(a, Literal) and a.datatype == XSD_STRING:
+        if not _SOUFFLE_INTEGER.fullmatch(a.lexical) or len(a.lexical) > 70:
+            raise NoValue
+        base = {"0x": 16, "0b": 2}.get(a.lexical.lstrip("-")[:2], 10)
+        return integer(_bounded(int(a.lexical, base)))
+    return _to_integer(a)
+
+
+def _souffle_unsigned(a: Constant) -> Constant:
+    found = _souffle_number(a)
+    if number(found) < 0:
+        raise NoValue
+    return found
+
+
 def _before(a: Constant, b: Constant) -> Constant:
     whole, mark = _compatible(a, b)
     head, found, _ = whole.partition(mark) if mark else ("", "", "")
@@ -403,12 +463,46 @@ def _after(a: Constant, b: Constant) -> Constant:
     return _like(a, tail) if found or not mark else string("")
 
 
+_POSIX = {
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "alnum": "A-Za-z0-9",
+    "upper": "A-Z",
+    "lower": "a-z",
+    "xdigit": "0-9A-Fa-f",
+    "space": r" \t\n\r\f\v",
+    "blank": r" \t",
+    "punct": r"!-/:-@\[-`{-~",
+    "cntrl": r"\x00-\x1f\x7f",
+    "graph": "!-~",
+    "print": " -~",
+    "w": "A-Za-z0-9_",
+    "d": "0-9",
+    "s": r" \t\n\r\f\v",
+}
+_POSIX_CLASS = re.compile(r"\[:(\w+):\]")
 _DOLLAR = re.compile(r"(\\.|\[(?:\\.|[^\]])*\])|\$", re.DOTALL)
 _TEMPLATE = re.compile(r"\\([\\$])|\$([0-9])|(\\)")
 
 
+def is_pattern(regex: str, flags: str = "", posix: bool = False) -> bool:
+    try:
+        _pattern(regex, flags, posix)
+    except NoValue:
+        return False
+    return True
+
+
+def _posix_class(found: re.Match[str]) -> str:
+    if found.group(1) not in _POSIX:
+        raise NoValue
+    return _POSIX[found.group(1)]
+
+
 @lru_cache(maxsize=1024)
-def _pattern(regex: str, flags: str = "") -> re.Pattern[str]:
+def _pattern(regex: str, flags: str = "", posix: bool = False) -> re.Pattern[str]:
+    if posix:
+        regex = _POSIX_CLASS.sub(_posix_class, regex)
     bits = 0
     for flag in flags:
         if flag not in "imsx":
@@ -431,7 +525,7 @@ def _regex(a: Constant, regex: Constant, flags: Constant | None = None) -> Const
 
 def _match(regex: Constant, a: Constant) -> Constant:
     """Soufflé's match: the whole string matches."""
-    return boolean(bool(_pattern(text(regex)).fullmatch(text(a))))
+    return boolean(bool(_pattern(text(regex), posix=True).fullmatch(text(a))))
 
 
 def _replace(a: Constant, regex: Constant, replacement: Constant, flags: Constant | None = None) -> Constant:
@@ -490,13 +584,17 @@ def _strdt(a: Constant, datatype: Constant) -> Constant:
 
 
 def _strlang(a: Constant, language: Constant) -> Constant:
-    if isinstance(a, Literal) and a.datatype == XSD_STRING and text(language):
+    if isinstance(a, Literal) and a.datatype == XSD_STRING and is_language(text(language)):
         return Literal(a.lexical, LANG_STRING, text(language).lower())
     raise NoValue
 
 
 def _iri(a: Constant) -> Constant:
-    return a if isinstance(a, Iri) else Iri(text(a))
+    if isinstance(a, Iri):
+        return a
+    if not is_iri(text(a)):
+        raise NoValue
+    return Iri(text(a))
 
 
 def _skolem(name: Constant, *arguments: Constant) -> Constant:
@@ -602,18 +700,18 @@ def _functions() -> dict[str, Function]:
         return Function(name, least, most, apply)
 
     listed = [
-        f("add", 2, 2, _arithmetic(lambda a, b: a + b, _EXACT.add, lambda a, b: a + b)),
-        f("sub", 2, 2, _arithmetic(lambda a, b: a - b, _EXACT.subtract, lambda a, b: a - b)),
-        f("mul", 2, 2, _arithmetic(lambda a, b: a * b, _EXACT.multiply, lambda a, b: a * b)),
+        f("add", 2, 2, _arithmetic(lambda a, b: a + b, EXACT.add, lambda a, b: a + b)),
+        f("sub", 2, 2, _arithmetic(lambda a, b: a - b, EXACT.subtract, lambda a, b: a - b)),
+        f("mul", 2, 2, _arithmetic(lambda a, b: a * b, EXACT.multiply, lambda a, b: a * b)),
         f(
             "div",
             2,
             2,
-            _arithmetic(lambda a, b: _EXACT.divide(Decimal(a), Decimal(b)), _EXACT.divide, _float_division),
+            _arithmetic(lambda a, b: EXACT.divide(Decimal(a), Decimal(b)), EXACT.divide, _float_division),
         ),
         f("idiv", 2, 2, _integers(_quotient)),
         f("mod", 2, 2, _integers(_remainder)),
-        f("pow", 2, 2, _arithmetic(_int_power, lambda a, b: _EXACT.power(a, b), _float_power)),
+        f("pow", 2, 2, _arithmetic(_int_power, lambda a, b: EXACT.power(a, b), _float_power)),
         f("neg", 1, 1, _unary(_negated)),
         f("abs", 1, 1, _unary(_absolute)),
         f("ceil", 1, 1, _rounded(math.ceil)),
@@ -644,6 +742,11 @@ def _functions() -> dict[str, Function]:
         f("strlen", 1, 1, lambda a: integer(len(text(a)))),
         f("substr", 2, 3, _substr),
         f("substr0", 3, 3, _substr0),
+        f("bytelen", 1, 1, _byte_count),
+        f("bytesubstr", 3, 3, _byte_substr),
+        f("souffle_string", 1, 1, _souffle_text),
+        f("souffle_number", 1, 1, _souffle_number),
+        f("souffle_unsigned", 1, 1, _souffle_unsigned),
         f("ucase", 1, 1, _mapped(str.upper)),
         f("lcase", 1, 1, _mapped(str.lower)),
         f("concat", 0, None, _concat),
@@ -755,10 +858,36 @@ def aggregate(call: AggregateCall, values: Iterable[Constant]) -> Constant:
     numbers = [number(t) for t in bag]
     if not all(math.isfinite(n) for n in numbers):
         return double(sum(map(float, numbers)))
-    mean = sum(map(Fraction, numbers), Fraction(0)) / len(numbers)
-    if call.function == "mean" or any(isinstance(n, float) for n in numbers):
-        return double(float(mean))
-    return decimal(_EXACT.divide(Decimal(mean.numerator), Decimal(mean.denominator)))
+    doubles = any(isinstance(n, float) for n in numbers)
+    return mean_of(call, sum(map(Fraction, numbers), Fraction(0)), len(numbers), doubles)
+
+
+def mean_of(call: AggregateCall, exact: Fraction, count: int, doubles: bool) -> Constant:
+    """The mean of finite numbers by their exact sum; `doubles`: whether there is one among them."""
+    mean = exact / count
+    if call.function == "mean" or doubles:
+        return double(_as_double(mean))
+    return decimal(quotient(mean))
+
+
+def quotient(value: Fraction) -> Decimal:
+    return EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _as_double(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise NoValue from None
+
+
+def sum_of_doubles(values: Sequence[float]) -> float:
+    """The double nearest to the exact sum of finite ones; `NoValue` if that is beyond all doubles."""
+    try:
+        return math.fsum(values) + 0.0  # a sum of nothing but -0.0 is 0.0
+    except OverflowError:
+        # On the way, not in the end, perhaps.
+        return _as_double(sum(map(Fraction, values), Fraction(0)))
 
 
 def total(terms: Iterable[Constant]) -> Number:
@@ -767,11 +896,7 @@ def total(terms: Iterable[Constant]) -> Number:
     if any(isinstance(n, float) for n in numbers):
         if not all(math.isfinite(n) for n in numbers):
             return sum(map(float, numbers))
-        try:
-            return math.fsum(map(float, numbers))
-        except OverflowError:
-            raise NoValue from None
+        return sum_of_doubles(list(map(float, numbers)))
     if any(isinstance(n, Decimal) for n in numbers):
-        exact = sum(map(Fraction, numbers), Fraction(0))
-        return _EXACT.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+        return quotient(sum(map(Fraction, numbers), Fraction(0)))
     return _bounded(sum(int(n) for n in numbers))

@@ -227,6 +227,12 @@ class Program:
                 found.setdefault(atom.predicate)
         return tuple(found)
 
+    @cached_property
+    def has_triples(self) -> bool:
+        """Whether an atom has a variable in place of a predicate or class, so that it is about all of them."""
+        atoms = (a for r in self.rules for a in (*r.heads, *(b for b, _ in body_atoms(r.body))))
+        return any(a.is_triple for a in atoms)
+
     def __add__(self, other: Program) -> Program:
         return Program(
             self.rules + other.rules,

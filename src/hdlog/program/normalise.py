@@ -9,10 +9,14 @@ program has the same name in the next version of it. Atoms with a variable in pl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import TypeVar, cast
 
+from hdlog.errors import Problem, ProgramError
 from hdlog.program.checks import bound_variables
+from hdlog.program.dependencies import DependencyGraph, reader, writer
 from hdlog.program.model import (
     TRIPLE,
     Aggregate,
@@ -34,6 +38,9 @@ TRIPLES, TYPES = "#triples", "#types"
 """Views of all triples and of all class memberships, for atoms in bodies."""
 DERIVED_TRIPLES, DERIVED_TYPES = "#derived-triples", "#derived-types"
 """What heads with a variable predicate or class derive."""
+_WILDCARD = "#any"
+"""What names of variables begin with that stand for `_`."""
+Item = TypeVar("Item", bound=BodyItem)
 _S, _P, _O = Variable("s"), Variable("p"), Variable("o")
 _TYPE = Iri(RDF_TYPE)
 
@@ -44,24 +51,57 @@ def is_auxiliary(name: str) -> bool:
 
 def normalise(program: Program, stored: Iterable[Predicate] = ()) -> Program:
     """The core program; `stored` are predicates that facts have, though no rule may name them."""
-    normaliser = _Normaliser()
+    normaliser = _Normaliser(program)
     for rule in program.rules:
         if not rule.is_fact:
             normaliser.rule(rule)
+    if normaliser.problems:
+        raise ProgramError(normaliser.problems)
     rules = normaliser.rules
     known = dict.fromkeys((*program.predicates, *stored))
     rules += dict.fromkeys(triple_rules(rules, [p for p in known if p.name != TRIPLE]))
     return replace(program, rules=tuple(dict.fromkeys(rules)))
 
 
+def check_core(program: Program) -> list[Problem]:
+    """What keeps a program that is right by itself from having a stratified core."""
+    normaliser = _Normaliser(program)
+    for rule in program.rules:
+        if any(isinstance(item, Aggregate | Negation) for item in rule.body):
+            normaliser.rule(rule)
+    return normaliser.problems
+
+
 class _Normaliser:
-    def __init__(self) -> None:
+    def __init__(self, program: Program) -> None:
+        self.program = program
         self.rules: list[Rule] = []
+        self.problems: list[Problem] = []
 
     def rule(self, rule: Rule) -> None:
+        self.current = rule
         heads = tuple(_head(h) for h in rule.heads)
         for body in self.bodies(rule.body, set()):
-            self.rules.append(Rule(heads, body, rule.span, rule.method))
+            self.rules.append(Rule(heads, self.connected(heads, body), rule.span, rule.method))
+
+    def connected(self, heads: Sequence[Atom], body: Sequence[BodyItem]) -> tuple[BodyItem, ...]:
+        """A body without parts that share no variable with its heads or with the rest: an atom says whether they match.
+
+        Matches of such parts would be multiplied with those of the others, only to be told apart nowhere.
+        """
+        wanted = {v.name for head in heads for v in head.variables()}
+        parts = _connected_parts(body)
+        if len([names for names, _ in parts if names]) < 2:
+            return tuple(body)
+        found: list[BodyItem] = []
+        for names, items in parts:
+            if not names or names & wanted or not any(isinstance(i, Atom) for i in items):
+                found += items
+            else:
+                atom = Atom(_name("some", tuple(items)), ())
+                self.rules.append(Rule((atom,), tuple(items)))
+                found.append(atom)
+        return tuple(found)
 
     def bodies(self, items: Sequence[BodyItem], outer: set[str]) -> Iterator[tuple[BodyItem, ...]]:
         """Core bodies that together match what the items match, each match in just one of them."""
@@ -100,15 +140,47 @@ class _Normaliser:
             body = [*self.domain(names, around, outer), *body]
         head = Atom(_name(kind, (body, names, extra)), variables)
         for core in self.bodies(body, set()):
-            self.rules.append(Rule((head,), core))
+            self.rules.append(Rule((head,), self.connected([head], core)))
         return head
 
     def domain(self, names: list[str], around: list[BodyItem], outer: set[str]) -> list[BodyItem]:
-        """An atom with the values that the rest of a rule gives to the names."""
-        known = _ready([i for i in around if not isinstance(i, Negation)], outer)
+        """An atom with the values that the rest of a rule gives to the names, or more values than these.
+
+        Atoms that depend on the rule's own head are left out: the head would depend on itself through a negation or an
+        aggregate. Where they alone give a value, there is no such atom.
+        """
+        finished = [i for i in around if not isinstance(i, Negation) and i not in self._recursive_atoms]
+        known = _ready(finished, outer)
+        missing = set(names) - bound_variables(tuple(known), outer)
+        if missing:
+            self._complain(missing)
         head = Atom(_name("domain", (known, names)), tuple(map(Variable, names)))
         self.rules.append(Rule((head,), tuple(known)))
         return [head]
+
+    @cached_property
+    def _component_of(self) -> Mapping[Predicate, int]:
+        return DependencyGraph(self.program).component_of
+
+    @property
+    def _recursive_atoms(self) -> list[Atom]:
+        """The atoms of the current rule's body, as the core has them, that depend on its heads."""
+        heads = {self._component_of[writer(head)] for head in self.current.heads}
+        atoms = ((n, i) for n, i in enumerate(self.current.body) if isinstance(i, Atom))
+        return [_named(atom, n) for n, atom in atoms if self._component_of[reader(atom)] in heads]
+
+    def _complain(self, names: Iterable[str]) -> None:
+        """The rule needs a value from the recursion it takes part in."""
+        shown = " and ".join(sorted(names))
+        self.problems.append(
+            Problem(
+                "stratification",
+                f"a negation or an aggregate of this rule asks for {shown}, which gets its value only from predicates "
+                f"that depend on {' and '.join(dict.fromkeys(h.name for h in self.current.heads))} again",
+                self.current.span,
+                f"add a body atom of another predicate that has all values of {shown}",
+            )
+        )
 
     def aggregate(self, item: Aggregate, around: list[BodyItem]) -> Iterator[list[BodyItem]]:
         """The ways an aggregate adds to a body: its value, and 0 for a group without a match."""
@@ -133,13 +205,26 @@ class _Normaliser:
             body.append(Bind(argument, Variable("#value")))
             argument = Variable("#value")
         own = sorted(bound_variables(tuple(body), set(group)) - set(group))
+        if item.correlated and not _counts_wildcards(item):
+            own = [name for name in own if not name.startswith(_WILDCARD)]
         source = self.auxiliary("matches", body, group, around, set(), own)
         keys = tuple(map(Variable, group))
+        if call.distinct and argument is not None:
+            values = Atom(_name("values", (source, argument)), (*keys, argument))
+            self.rules.append(Rule((values,), (source,)))
+            source = values
         result = Variable("#result")
-        inner = replace(call, argument=argument, result=result)
+        inner = replace(call, argument=argument, result=result, distinct=False)
         name = _name("aggregate", (source, inner))
         self.rules.append(Rule((Atom(name, (*keys, result)),), (Aggregate((source,), keys, (inner,)),)))
         return Atom(name, (*keys, call.result))
+
+
+def _counts_wildcards(item: Aggregate) -> bool:
+    """Whether each value of a `_` is a match of its own, as in Soufflé where the aggregate is of a single atom."""
+    atoms = [i for i in item.body if isinstance(i, Atom)]
+    names = [v.name for a in atoms for v in a.variables() if not v.is_wildcard]
+    return len(atoms) == 1 and len(names) == len(set(names))
 
 
 def _atom_of(item: BodyItem) -> Atom:
@@ -159,6 +244,22 @@ def _ready(body: Sequence[BodyItem], outer: set[str]) -> list[BodyItem]:
         return True
 
     return [i for i in body if ready(i)]
+
+
+def _connected_parts(body: Sequence[BodyItem]) -> list[tuple[set[str], list[BodyItem]]]:
+    """The items of a body by what they are connected with through variables, with the names of these."""
+    parts: list[tuple[set[str], list[BodyItem]]] = []
+    for item in body:
+        names, items = _free_names([item]), [item]
+        rest = []
+        for known, others in parts:
+            if known & names:
+                names |= known
+                items = [*others, *items]
+            else:
+                rest.append((known, others))
+        parts = [*rest, (names, items)]
+    return parts
 
 
 def _free_names(body: Sequence[BodyItem]) -> set[str]:
@@ -183,15 +284,15 @@ def _name(kind: str, content: object) -> str:
     return f"#{kind}-{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
 
 
-def _named(item: BodyItem, number: int) -> BodyItem:
+def _named(item: Item, number: int) -> Item:
     """An atom with a name for each `_`."""
     if not isinstance(item, Atom):
         return item
     terms: list[Term] = [
-        Variable(f"_{number}_{i}") if isinstance(t, Variable) and t.is_wildcard else t
+        Variable(f"{_WILDCARD}{number}_{i}") if isinstance(t, Variable) and t.is_wildcard else t
         for i, t in enumerate(item.terms)
     ]
-    return _body_atom(replace(item, terms=tuple(terms)))
+    return cast(Item, _body_atom(replace(item, terms=tuple(terms))))
 
 
 # Triples.

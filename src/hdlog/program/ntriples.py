@@ -1,16 +1,58 @@
-"""Constants as N-Triples text and back; the text is what dictionaries and stores keep."""
+"""Constants as N-Triples text and back; the text is what dictionaries and stores keep.
+
+A Skolem term is a blank node whose label spells out what it stands for, so that it survives an export: its parts in prefix order,
+`COUNT-NAME` for each Skolem term and `tTEXT` for each other one, names and texts in hexadecimal. So a label is as long as
+what it stands for, however deep that is nested.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
+from hdlog.errors import HdlogError
 from hdlog.program.terms import LANG_STRING, XSD_STRING, BlankNode, Constant, Iri, Literal, Skolem
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _TO_ESCAPE = re.compile(r'[\\"\n\r\t]')
 _ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-SKOLEM = "_:skolem"
+SKOLEM = "_:skolem."
+"""What the text of a Skolem term begins with."""
+MOST_CHARACTERS = 1 << 20
+"""Of a Skolem term's text. Terms that share parts have texts that double with each level."""
+Node = TypeVar("Node")
+
+
+class TermTooLarge(HdlogError):
+    """A Skolem term that has no text of a reasonable length."""
+
+    exit_code = 5
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the text of a Skolem term would have more than {MOST_CHARACTERS:,} characters: its arguments are Skolem "
+            "terms again, many levels deep; bound the recursion that makes them, for instance with a counter"
+        )
+
+
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_LANGUAGE = re.compile(r"[A-Za-z]+(-[A-Za-z0-9]+)*")
+_LABEL = re.compile(r"[\w:]([\w:.·-]*[\w:·-])?")
+
+
+def is_iri(text: str) -> bool:
+    """Whether this is an absolute IRI, as N-Triples have it between brackets."""
+    return _IRI.fullmatch(text) is not None
+
+
+def is_language(text: str) -> bool:
+    return _LANGUAGE.fullmatch(text) is not None
+
+
+def is_label(text: str) -> bool:
+    return _LABEL.fullmatch(text) is not None
 
 
 def quote(text: str) -> str:
@@ -41,9 +83,32 @@ def term_text(term: Constant) -> str:
             return quote(lexical) if datatype == XSD_STRING else f"{quote(lexical)}^^<{datatype}>"
         case BlankNode(label):
             return f"_:{label}"
-        case Skolem(name, arguments):
-            # A blank node whose label spells out what it stands for, so that it survives an export.
-            return SKOLEM + "".join(f".{_hex(part)}" for part in (name, *map(term_text, arguments)))
+        case Skolem():
+            whole: Constant = term
+            return skolem_text(whole, _taken_apart)
+
+
+def skolem_text(root: Node, take_apart: Callable[[Node], str | tuple[str, Sequence[Node]]]) -> str:
+    """The text of a Skolem term: `take_apart` gives the name and arguments of one, or the text of another term."""
+    tokens: list[str] = []
+    length = len(SKOLEM)
+    waiting = [root]
+    while waiting:
+        found = take_apart(waiting.pop())
+        if isinstance(found, str):
+            tokens.append(f"t{_hex(found)}")
+        else:
+            name, arguments = found
+            tokens.append(skolem_token(name, len(arguments)))
+            waiting += reversed(arguments)
+        length += len(tokens[-1]) + 1
+        if length > MOST_CHARACTERS:
+            raise TermTooLarge
+    return SKOLEM + ".".join(tokens)
+
+
+def _taken_apart(term: Constant) -> str | tuple[str, Sequence[Constant]]:
+    return (term.name, term.arguments) if isinstance(term, Skolem) else term_text(term)
 
 
 def is_typed(text: str) -> bool:
@@ -67,7 +132,44 @@ def parse_term(text: str) -> Constant:
         if mark[0] == "@":
             return Literal(lexical, LANG_STRING, mark[1:].lower())
         return Literal(lexical, mark[3:-1])
-    if text.startswith(SKOLEM + "."):
-        name, *arguments = (bytes.fromhex(part).decode() for part in text[len(SKOLEM) + 1 :].split("."))
-        return Skolem(name, tuple(map(parse_term, arguments)))
-    return BlankNode(text[2:])
+    return _parsed_skolem(text) or BlankNode(text[2:])
+
+
+def _parsed_skolem(text: str) -> Constant | None:
+    made: list[Constant] = []
+    parts = skolem_parts(text)
+    for name, arguments in parts or ():
+        terms = (made[a] if isinstance(a, int) else parse_term(a) for a in arguments)
+        made.append(Skolem(name, tuple(terms)))
+    return made[-1] if made else None
+
+
+SkolemPart = tuple[str, tuple[int | str, ...]]
+"""Name and arguments: texts, or places of other parts."""
+
+
+def skolem_parts(text: str) -> list[SkolemPart] | None:
+    """The Skolem terms that a text spells out, each after those it is made of; the last is the whole.
+
+    None for the text of another term, such as a blank node that somebody else has given such a label.
+    """
+    if not text.startswith(SKOLEM):
+        return None
+    parts: list[SkolemPart] = []
+    waiting: list[int | str] = []
+    try:
+        for token in reversed(text[len(SKOLEM) :].split(".")):
+            if token[:1] == "t":
+                waiting.append(bytes.fromhex(token[1:]).decode())
+            else:
+                count, _, name = token.partition("-")
+                parts.append((bytes.fromhex(name).decode(), tuple(waiting.pop() for _ in range(int(count)))))
+                waiting.append(len(parts) - 1)
+    except (ValueError, IndexError):
+        return None
+    return parts if len(waiting) == 1 and waiting == [len(parts) - 1] else None
+
+
+def skolem_token(name: str, count: int) -> str:
+    """What the text of a Skolem term goes on with, before its arguments."""
+    return f"{count}-{_hex(name)}"

@@ -10,6 +10,7 @@ from hdlog.program.model import (
     Aggregate,
     AggregateCall,
     Atom,
+    Attribute,
     Bind,
     BodyItem,
     Call,
@@ -24,10 +25,26 @@ from hdlog.program.terms import XSD_DOUBLE, XSD_FLOAT, XSD_STRING, Constant, Lit
 
 PRIMITIVES = ("number", "unsigned", "float", "symbol", "any")
 _STRING_FUNCTIONS = frozenset(
-    ["concat", "str", "substr", "substr0", "ucase", "lcase", "replace", "strbefore", "strafter"]
+    [
+        "concat",
+        "str",
+        "souffle_string",
+        "substr",
+        "substr0",
+        "bytesubstr",
+        "ucase",
+        "lcase",
+        "replace",
+        "strbefore",
+        "strafter",
+    ]
 )
 _NUMERIC_FUNCTIONS = frozenset(["add", "sub", "mul", "neg", "min", "max", "abs", "pow"])
-_INTEGER_FUNCTIONS = frozenset(["idiv", "mod", "band", "bor", "bxor", "bshl", "bshr", "bnot", "strlen"])
+_LENGTHS = frozenset(["strlen", "bytelen"])
+_PARSED = frozenset(["souffle_number", "souffle_unsigned"])
+_INTEGER_FUNCTIONS = (
+    frozenset(["idiv", "mod", "band", "bor", "bxor", "bshl", "bshr", "bnot"]) | _LENGTHS | _PARSED
+)
 
 
 def resolve(types: tuple[TypeDeclaration, ...]) -> dict[str, str]:
@@ -52,6 +69,15 @@ def attribute_types(program: Program) -> dict[str, tuple[str, ...]]:
     """Per declared predicate the primitive of each attribute."""
     known = resolve(program.types)
     return {d.name: tuple(known.get(a.type, "") for a in d.attributes) for d in program.declarations}
+
+
+def attribute_layout(program: Program) -> dict[str, tuple[Attribute, ...]]:
+    """Per declared predicate its attributes, with primitive types; empty ones where there is none."""
+    known = resolve(program.types)
+    return {
+        d.name: tuple(Attribute(a.name, known.get(a.type, "")) for a in d.attributes)
+        for d in program.declarations
+    }
 
 
 def constant_type(term: Constant) -> str:
@@ -169,9 +195,9 @@ def check_types(program: Program) -> Iterator[Problem]:
 
 
 _SYMBOL_ARGUMENTS = frozenset(
-    ["concat", "strlen", "ucase", "lcase", "contains", "match", "strstarts", "strends"]
+    ["concat", "strlen", "bytelen", "ucase", "lcase", "contains", "match", "strstarts", "strends"]
 )
-_NUMBER_ARGUMENTS = _INTEGER_FUNCTIONS - {"strlen"} | frozenset(
+_NUMBER_ARGUMENTS = _INTEGER_FUNCTIONS - _LENGTHS - _PARSED | frozenset(
     ["add", "sub", "mul", "div", "neg", "pow", "abs"]
 )
 _COMPARISONS = frozenset(["eq", "ne", "lt", "le", "gt", "ge", "min", "max"])

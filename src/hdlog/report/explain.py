@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hdlog.maintenance.components import Step
 from hdlog.maintenance.driver import Driver
-from hdlog.maintenance.module import Module
-from hdlog.maintenance.state import Step
-from hdlog.maintenance.statistics import TableStatistics
-from hdlog.plan.cost import Statistics
+from hdlog.maintenance.standard import StandardModule
+from hdlog.plan.bodies import Body
+from hdlog.plan.estimates import Statistics
+from hdlog.plan.joins import Antijoin, Extend, Join, JoinPlan, Meet, Select
+from hdlog.plan.joins import Step as JoinStep
 from hdlog.plan.planner import RulePlan, TreeNode, plan_rule
 from hdlog.program.model import (
     Aggregate,
+    AggregateCall,
     Atom,
     Bind,
     BodyItem,
@@ -40,18 +43,21 @@ class AssumedStatistics:
     def distinct(self, atom: Atom, variable: str) -> float:
         return min(_ASSUMED_VALUES, self.rows(atom))
 
-    def meeting(self, a: Atom, b: Atom, variable: str) -> float | None:
+    def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
         return None
 
     def core(self, atoms: Sequence[Atom]) -> None:
         """Nothing is known of values."""
 
 
-def describe(driver: Driver) -> dict[str, Any]:
+AnyDriver = Driver[Any, Any, Any]
+
+
+def describe(driver: AnyDriver) -> dict[str, Any]:
     """Everything about the state of a driver that a report shows; plain data, fit for JSON."""
     return {
         "method": driver.tuning.method,
-        "components": [_component(driver, step) for step in driver.steps if step.kept],
+        "components": [_component(driver, step) for step in driver.schedule.steps if step.rules],
         "rounds": [
             {
                 "component": event.component,
@@ -66,20 +72,18 @@ def describe(driver: Driver) -> dict[str, Any]:
     }
 
 
-def _component(driver: Driver, step: Step) -> dict[str, Any]:
+def _component(driver: AnyDriver, step: Step) -> dict[str, Any]:
     return {
         "predicates": [p.name for p in step.predicates],
-        "recursive": any(step.is_recursive(m) for m in step.kept),
-        "rules": [_rule(driver, step, m) for m in step.kept],
+        "recursive": any(map(step.is_recursive, step.rules)),
+        "rules": [_rule(driver, step, rule) for rule in step.rules],
     }
 
 
-def _rule(driver: Driver, step: Step, module: Module) -> dict[str, Any]:
-    rule = module.rule
-    known = driver.decompositions.plans.get(rule)
-    plan = (
-        known[0] if known else plan_rule(rule, AssumedStatistics(), driver.tuning, step.is_recursive(module))
-    )
+def _rule(driver: AnyDriver, step: Step, rule: Rule) -> dict[str, Any]:
+    planned = driver.planning.rules[rule]
+    recursive = step.is_recursive(rule)
+    plan = planned.plan or plan_rule(rule, AssumedStatistics(), driver.tuning, recursive)
     return {
         "text": rule_text(rule),
         "where": str(rule.span) if rule.span else None,
@@ -90,65 +94,107 @@ def _rule(driver: Driver, step: Step, module: Module) -> dict[str, Any]:
             for a in rule.atoms()
         ],
         "kind": "complex" if (plan.width or 0) > 1 else "simple",
-        "recursive": step.is_recursive(module),
+        "recursive": recursive,
         "width": plan.width,
         "method": plan.method,
         "why": plan.why,
-        "assumed": known is None,
+        "assumed": planned.plan is None,
         "costs": dict(zip(("standard", "tree"), plan.costs, strict=True)) if plan.costs else None,
-        "seconds": driver.state.spent.get(rule, 0.0),
+        "seconds": driver.evaluation.spent.get(rule, 0.0),
+        "joins": _joins(planned.module) if isinstance(planned.module, StandardModule) else [],
         "trees": [_tree(driver, plan, root.heads, root.tree) for root in plan.roots],
-        "hypertree": _hypertree(driver, rule, plan, known is None),
+        "hypertree": _hypertree(driver, rule, plan, planned.plan is None),
     }
 
 
-def _hypertree(driver: Driver, rule: Rule, plan: RulePlan, assumed: bool) -> dict[str, Any] | None:
+def _hypertree(driver: AnyDriver, rule: Rule, plan: RulePlan, assumed: bool) -> dict[str, Any] | None:
     """For a complex rule over a view tree, the decomposition that the paper would use."""
     if not plan.covers_are_views or (plan.width or 0) < 2:
         return None
-    statistics: Statistics = AssumedStatistics() if assumed else TableStatistics(driver.state, {})
+    statistics: Statistics = AssumedStatistics() if assumed else driver.planning.statistics({})
     paper = plan_rule(rule, statistics, replace(driver.tuning, method="hd", views=False))
     return _node(driver, paper.roots[0].tree) if paper.roots else None
 
 
-def _tree(driver: Driver, plan: RulePlan, heads: Sequence[int], tree: TreeNode) -> dict[str, Any]:
+def _tree(driver: AnyDriver, plan: RulePlan, heads: Sequence[int], tree: TreeNode) -> dict[str, Any]:
     return {
         "heads": [item_text(plan.rule.heads[h]) for h in heads],
         "root": _node(driver, tree),
     }
 
 
-def _node(driver: Driver, node: TreeNode) -> dict[str, Any]:
+def _node(driver: AnyDriver, node: TreeNode) -> dict[str, Any]:
     cover = [item_text(item) for item in node.items]
     cover += [f"view of {', '.join(child.bag)}" for child in node.children if _is_view(child)]
     found: dict[str, Any] = {
         "bag": list(node.bag),
-        "part": node.part.name if node.part else None,
+        "part": node.kept.name if node.kept else None,
         "cover": cover,
-        "keeps": [v.name for v in node.atom.variables()] if node.part else None,
+        "keeps": [v.name for v in node.atom.variables()] if node.kept else None,
         "estimate": node.estimate,
         "rows": None,
         "bytes": None,
         "seconds": None,
         "children": [_node(driver, child) for child in node.children],
     }
-    if node.part is not None and node.part in driver.decompositions.nodes:
-        found["rows"], found["bytes"] = _size(driver, node.part)
-        rule = driver.decompositions.nodes[node.part].rule
-        found["seconds"] = driver.state.spent.get(rule, 0.0)
+    if node.kept is not None and node.kept in driver.planning.nodes:
+        found["rows"], found["bytes"] = _size(driver, node.kept)
+        rule = driver.planning.nodes[node.kept].rule
+        found["seconds"] = driver.evaluation.spent.get(rule, 0.0)
     return found
 
 
 def _is_view(node: TreeNode) -> bool:
-    return node.part is not None and node.part.name.startswith("#view")
+    return node.kept is not None and node.kept.name.startswith("#view")
 
 
-def _size(driver: Driver, predicate: Predicate) -> tuple[int, int]:
-    if predicate in driver.state.views:
-        runs = driver.state.views[predicate].runs
+def _size(driver: AnyDriver, predicate: Predicate) -> tuple[int, int]:
+    if predicate in driver.kept.views:
+        runs = driver.kept.views[predicate].runs
         return sum(driver.engine.count(r) for r in runs), sum(driver.engine.bytes(r) for r in runs)
-    table = driver.state.tables[predicate]
+    table = driver.kept.tables[predicate]
     return driver.engine.size(table), driver.engine.bytes(table)
+
+
+def _joins(module: StandardModule[Any, Any, Any]) -> list[dict[str, Any]]:
+    """The join plans that were run, each with what its steps made at most."""
+    matcher = module.matcher
+    return [
+        {"from": _start(matcher.body, plan), "steps": _join_steps(matcher.body, plan, matcher.rows[start])}
+        for start, (plan, _) in matcher.plans.items()
+    ]
+
+
+def _start(body: Body, plan: JoinPlan) -> str:
+    if plan.start is None:
+        return "nothing"
+    literal = body.literals[plan.start]
+    return item_text(literal.atom if literal.positive else Negation((literal.atom,)))
+
+
+def _join_steps(body: Body, plan: JoinPlan, rows: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": step_text(body, step),
+            "estimate": step.estimate if isinstance(step, Join | Meet) else None,
+            "rows": made,
+        }
+        for step, made in zip(plan.steps, rows, strict=True)
+    ]
+
+
+def step_text(body: Body, step: JoinStep) -> str:
+    match step:
+        case Join(literal):
+            return f"join {item_text(body.literals[literal].atom)}"
+        case Meet(variable, literals):
+            return f"meet in {variable}: {', '.join(item_text(body.literals[i].atom) for i in literals)}"
+        case Antijoin(literal):
+            return item_text(Negation((body.literals[literal].atom,)))
+        case Select(condition):
+            return f"filter {_expression(condition)}"
+        case Extend(expression, variable):
+            return f"{variable} = {_expression(expression)}"
 
 
 # Text.
@@ -176,10 +222,19 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
             if rule["hypertree"]:
                 yield f"    hypertree of width {rule['width']}, as --without views would have it"
                 yield from _tree_lines(rule["hypertree"], "      ", "")
+            for join in rule["joins"]:
+                yield f"    from {join['from']}: " + "; ".join(map(_step_line, join["steps"]))
             for tree in rule["trees"]:
                 yield f"    tree for {', '.join(tree['heads'])}"
                 yield from _tree_lines(tree["root"], "      ", "")
         yield ""
+
+
+def _step_line(step: Mapping[str, Any]) -> str:
+    if step["estimate"] is None:
+        return str(step["text"])
+    told = f"about {step['estimate']:,.0f}, " if step["estimate"] else ""
+    return f"{step['text']} ({told}{step['rows']:,} rows)"
 
 
 def _tree_lines(node: Mapping[str, Any], indent: str, mark: str) -> Iterator[str]:
@@ -212,7 +267,13 @@ def item_text(item: BodyItem) -> str:
         case Bind():
             return f"{item.variable.name} = {_expression(item.expression)}"
         case Aggregate():
-            return f"aggregate over {', '.join(map(item_text, item.body))}"
+            return ", ".join(_aggregate_text(call, item) for call in item.calls)
+
+
+def _aggregate_text(call: AggregateCall, item: Aggregate) -> str:
+    argument = "" if call.argument is None else f" {_expression(call.argument)}"
+    inner = ", ".join(map(item_text, item.body))
+    return f"{call.result.name} = {call.function}{argument} : {{{inner}}}"
 
 
 def _expression(expression: Expression) -> str:

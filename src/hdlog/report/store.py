@@ -10,6 +10,14 @@ from rich.table import Table
 _SHOWN = 60
 
 
+_EXACT = 1024
+"""Different values up to which they were counted one by one."""
+
+
+def _about(number: int) -> str:
+    return f"{number:,}" if number < _EXACT else f"about {number:,}"
+
+
 def as_table(found: dict[str, Any]) -> Group:
     head = Table.grid(padding=(0, 2))
     told = {
@@ -37,7 +45,7 @@ def as_table(found: dict[str, Any]) -> Group:
         table.add_column(name, justify=side)  # type: ignore[arg-type]
     for p in found["predicates"][:_SHOWN]:
         numbers = (p["arity"], p["facts"], p["asserted"], p["derived"])
-        distinct = " x ".join(f"{d:,}" for d in p["distinct"])
+        distinct = " x ".join(_about(d) for d in p["distinct"])
         table.add_row(
             p["name"], *(f"{n:,}" for n in numbers), distinct, f"{p['bytes'] / 1e6:,.1f}", p["folder"]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -9,6 +10,7 @@ from typing import Literal, get_args
 from hdlog.errors import Problem, ProgramError, Source, UsageError, did_you_mean, in_text_order
 from hdlog.program.checks import check
 from hdlog.program.model import Program
+from hdlog.program.normalise import check_core
 from hdlog.text import rdfox, souffle
 from hdlog.text.preprocess import preprocess
 
@@ -36,26 +38,55 @@ def dialect_of(path: Path) -> Dialect:
     raise UsageError(f"{path}: unknown rule file ending {path.suffix!r}; known: {known}, or name a dialect")
 
 
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """The text of a rule file as it is read: after the preprocessor, and with the lines a reader knows it by."""
+
+    source: Source
+    dialect: Dialect
+
+
 def examine(text: str, dialect: Dialect, name: str = "<text>", folder: Path = Path()) -> Reading:
     """Read and check a text; never raises for what the text says.
 
     Checks that need the whole program are left out when a part of it could not be read.
     """
+    prepared, problems = _prepared(text, dialect, name, folder)
+    return _examined([prepared], problems)
+
+
+def _prepared(text: str, dialect: Dialect, name: str, folder: Path) -> tuple[RuleText, list[Problem]]:
     if dialect not in get_args(Dialect):
         hint = did_you_mean(dialect, get_args(Dialect))
         raise UsageError(f"unknown dialect {dialect!r}; known: {', '.join(get_args(Dialect))}. {hint}")
-    source = Source(name, text.replace("\r\n", "\n"))
+    source = Source(name, text.removeprefix("\ufeff").replace("\r\n", "\n"))
     problems: list[Problem] = []
     if dialect == "souffle":
         source, problems = preprocess(source, folder)
-    reader = rdfox if dialect == "rdfox" else souffle
-    program, found = reader.parse(source)
-    problems += found
-    problems += check(program, dialect == "souffle", whole=not problems)
-    return Reading(program, in_text_order(problems), dialect)
+    return RuleText(source, dialect), problems
+
+
+def _examined(texts: Sequence[RuleText], problems: list[Problem]) -> Reading:
+    """Texts as one program: what one declares, the others may use."""
+    program = Program()
+    for text in texts:
+        reader = rdfox if text.dialect == "rdfox" else souffle
+        more, found = reader.parse(text.source)
+        program += more
+        problems += found
+    declared_only = all(text.dialect == "souffle" for text in texts)
+    problems += check(program, declared_only, whole=not problems)
+    if not any(p.severity == "error" for p in problems):
+        problems += check_core(program)
+    return Reading(program, in_text_order(problems), texts[0].dialect)
 
 
 def examine_file(path: Path, dialect: Dialect | None = None) -> Reading:
+    prepared, problems = _prepared_file(path, dialect)
+    return _examined([prepared], problems)
+
+
+def _prepared_file(path: Path, dialect: Dialect | None) -> tuple[RuleText, list[Problem]]:
     dialect = dialect or dialect_of(path)
     try:
         text = path.read_bytes().decode("utf-8")
@@ -63,7 +94,21 @@ def examine_file(path: Path, dialect: Dialect | None = None) -> Reading:
         raise UsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); rule files are UTF-8") from None
-    return examine(text, dialect, str(path), path.parent)
+    return _prepared(text, dialect, str(path), path.parent)
+
+
+def rule_texts(paths: Sequence[Path], dialect: Dialect | None = None) -> list[RuleText]:
+    """The texts of rule files, which need no other files from here on."""
+    found = [_prepared_file(path, dialect) for path in paths]
+    problems = [p for _, more in found for p in more]
+    if problems:
+        raise ProgramError(problems)
+    return [text for text, _ in found]
+
+
+def read_texts(texts: Sequence[RuleText]) -> Program:
+    """The program that several texts stand for together; `ProgramError` where it has errors."""
+    return _program(_examined(texts, [])) if texts else Program()
 
 
 def parse(text: str, dialect: Dialect = "rdfox", name: str = "<text>") -> Program:

@@ -18,7 +18,7 @@ from lark.lexer import Lexer
 from hdlog.errors import Problem, Source, Span, did_you_mean
 from hdlog.program.model import Program
 
-MAX_NESTING = 150
+MAX_NESTING = 250
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 _OPERATORS = frozenset(

@@ -39,7 +39,7 @@ from hdlog.program.model import (
     negate,
 )
 from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Literal, Term, Variable, double
-from hdlog.program.types import attribute_types, expression_type, variable_types
+from hdlog.program.types import attribute_types, expression_type, resolve, variable_types
 from hdlog.text.chunks import Grammar, Reader, Refusal, span_of
 from hdlog.text.rdfox import unescape, wrong_count
 
@@ -47,14 +47,14 @@ COMPARISONS = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "g
 COMPLEMENTS = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 FUNCTORS = {
     "cat": "concat",
-    "strlen": "strlen",
-    "substr": "substr0",
-    "to_string": "str",
-    "to_number": XSD_INTEGER,
-    "to_unsigned": XSD_INTEGER,
+    "strlen": "bytelen",
+    "substr": "bytesubstr",
+    "to_string": "souffle_string",
+    "to_number": "souffle_number",
+    "to_unsigned": "souffle_unsigned",
     "ftoi": XSD_INTEGER,
-    "ftou": XSD_INTEGER,
-    "itou": XSD_INTEGER,
+    "ftou": "souffle_unsigned",
+    "itou": "souffle_unsigned",
     "utoi": XSD_INTEGER,
     "to_float": XSD_DOUBLE,
     "itof": XSD_DOUBLE,
@@ -62,6 +62,8 @@ FUNCTORS = {
     "min": "min",
     "max": "max",
 }
+AS = "as"
+"""The function of a cast, until types are known."""
 MAX_DISJUNCTS = 1000
 _WRITE_OUT = "write the relations and rules of the component out"
 _FIELDS = "use one attribute for each field"
@@ -245,10 +247,10 @@ class SouffleReader(Reader):
     def program(self) -> Program:
         frame = Program((), tuple(self.declarations), tuple(self.types), tuple(self.directives))
         rules: list[Rule] = []
-        attributes = attribute_types(frame)
+        attributes, known = attribute_types(frame), resolve(frame.types)
         for heads, body in self.clauses:
             try:
-                rules += (_typed(r, attributes) for r in clause_rules(self.source, heads, body))
+                rules += (_typed(r, attributes, known) for r in clause_rules(self.source, heads, body))
             except Refusal as refusal:
                 self.problems.append(refusal.problem)
         return replace(frame, rules=tuple(rules))
@@ -418,8 +420,8 @@ class SouffleReader(Reader):
             raise Refusal(Problem("function", message, self.span(token)))
         return Call(function.name, given, self.span(token))
 
-    def cast(self, expression: Any, _: Token) -> Any:
-        return expression
+    def cast(self, expression: Any, type_: Token) -> Any:
+        return Call(AS, (expression, Literal(str(type_), span=self.span(type_))), self.span(type_))
 
     def count(self, token: Token, body: Any) -> RawAggregate:
         return RawAggregate("count", None, body, self.span(token))
@@ -686,8 +688,29 @@ def _as_bind(a: Expression, b: Expression, known: set[str], span: Span | None) -
     return None
 
 
-def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]]) -> Rule:
-    """Numbers and divisions in their declared types: `1` in a float column is 1.0, `/` is exact there."""
+def _cast(
+    expression: Expression, wanted: Literal, types: Mapping[str, str], known: Mapping[str, str]
+) -> Expression:
+    """`as(expression, type)`: of the same kind of value, or a number that is written as a float."""
+    target = known.get(wanted.lexical, "")
+    if not target:
+        raise Refusal(Problem("type", f"unknown type {wanted.lexical}", wanted.span))
+    given = expression_type(expression, types)
+    if target == "float" and isinstance(expression, Literal):
+        return cast(Expression, _as_float(expression))
+    numbers = ("number", "unsigned")
+    if given and given != target and not (given in numbers and target in numbers):
+        hint = {"float": "itof converts a number", "symbol": "to_string converts a number"}.get(
+            target, "to_number converts a string, ftoi a float"
+        )
+        message = f"a cast from {given} to {target} would take the bits of the one for the other"
+        raise Refusal(Problem("type", message, wanted.span, hint))
+    return expression
+
+
+def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]], known: Mapping[str, str]) -> Rule:
+    """What operators mean for the types of their operands: `1` in a float column is 1.0, `/` is exact there, `+` of symbols
+    puts them together, and a cast is no function."""
     types = variable_types(rule, attributes)
     floats = {
         t.name
@@ -700,7 +723,11 @@ def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]]) -> Rule:
         if not isinstance(value, Call):
             return value
         arguments = tuple(map(expression, value.arguments))
+        if value.function == AS:
+            return _cast(arguments[0], cast(Literal, arguments[1]), types, known)
         call = replace(value, arguments=arguments)
+        if call.function == "add" and any(expression_type(a, types) == "symbol" for a in arguments):
+            return replace(call, function="concat")
         if any(expression_type(a, types) == "float" for a in arguments):
             return replace(call, arguments=tuple(map(_as_float, arguments)))
         return replace(call, function="idiv") if call.function == "div" else call

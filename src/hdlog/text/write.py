@@ -76,12 +76,14 @@ SOUFFLE_OPERATORS = {
 }
 SOUFFLE_FUNCTORS = {
     "concat": "cat",
-    "strlen": "strlen",
-    "substr0": "substr",
-    "str": "to_string",
+    "bytelen": "strlen",
+    "bytesubstr": "substr",
+    "souffle_string": "to_string",
+    "souffle_number": "to_number",
+    "souffle_unsigned": "to_unsigned",
     "min": "min",
     "max": "max",
-    XSD_INTEGER: "to_number",
+    XSD_INTEGER: "ftoi",
     XSD_DOUBLE: "to_float",
 }
 RDFOX_WORDS = frozenset(

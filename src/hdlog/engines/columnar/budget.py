@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hdlog.errors import HdlogError
+from hdlog.errors import HdlogError, UsageError
 
-_BYTES_PER_ROW = 40
-_WORTH_ASKING = 1_000_000
+_WORTH_ASKING = 32 << 20
+"""Bytes from which on it is worth the time to ask the system how much is in use."""
 
 
 class IntermediateTooLarge(HdlogError):
-    """A join would pass the memory budget; the driver adds which rule it was."""
+    """A step would pass the memory budget; the driver adds which rule it was."""
 
     exit_code = 5
 
-    def __init__(self, rows: int, needed: int, allowed: int) -> None:
+    def __init__(self, what: str, rows: int, needed: int, allowed: int) -> None:
         self.rows = rows
         super().__init__(
-            f"an intermediate result of {rows:,} rows needs about {needed / 2**30:.1f} GiB; "
-            f"the memory budget is {allowed / 2**30:.1f} GiB"
+            f"{what} of {rows:,} rows needs about {needed / 1e9:.1f} GB with what is in use; the memory budget is "
+            f"{allowed / 1e9:.1f} GB"
         )
 
 
@@ -41,15 +42,34 @@ def used_memory() -> int:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
+
+
+def parse_size(given: int | str) -> int:
+    """Bytes, as a number or as in 500MB, 8GB, 1.5GiB."""
+    if isinstance(given, str):
+        found = _SIZE.fullmatch(given.strip())
+        if found is None:
+            raise UsageError(f"{given!r} is no size; write it as in 500MB or 8GB")
+        number, unit, binary = found.groups()
+        return parse_size(
+            int(float(number) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
+        )
+    if not isinstance(given, int) or isinstance(given, bool) or given <= 0:
+        raise UsageError(f"a memory budget is a number of bytes above 0, or a text as in 8GB, not {given!r}")
+    return given
+
+
 @dataclass
 class Budget:
     """Bytes the process may use; 80 % of the machine by default."""
 
     memory: int = field(default_factory=lambda: int(0.8 * machine_memory()))
 
-    def check_rows(self, rows: int) -> None:
-        """Refuse a result of so many rows if it does not fit."""
-        if rows > _WORTH_ASKING or self.memory < _WORTH_ASKING * _BYTES_PER_ROW:
-            needed = used_memory() + rows * _BYTES_PER_ROW
+    def check(self, rows: int, bytes_a_row: int, what: str = "an intermediate result") -> None:
+        """Refuse what does not fit, before it is made."""
+        more = rows * bytes_a_row
+        if more > _WORTH_ASKING or self.memory < 2 * _WORTH_ASKING:
+            needed = used_memory() + more
             if needed > self.memory:
-                raise IntermediateTooLarge(rows, needed, self.memory)
+                raise IntermediateTooLarge(what, rows, needed, self.memory)

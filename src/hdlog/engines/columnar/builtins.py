@@ -1,69 +1,107 @@
 """Built-in functions over whole columns.
 
-Arithmetic and comparisons of 64-bit numbers run on arrays. Everything else is evaluated by its definition in
-`hdlog.program.functions`, once per distinct combination of argument values.
+Arithmetic and comparisons of numbers, and comparisons of strings, run on arrays, as far as they give what the definition in
+`hdlog.program.functions` gives: `arrays.py` says for which rows they do. All other rows are evaluated by the definition, once per
+distinct combination of argument values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.dictionary import DOUBLE, INTEGER, PLAIN, Dictionary
+from hdlog import interrupts
+from hdlog.engines.columnar.arrays import Arrays, Column, Truths
+from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.keys import PairTable, part
 from hdlog.engines.columnar.relation import Relation
-from hdlog.program.functions import NoValue, evaluate, holds, number, text
+from hdlog.program.functions import NoValue, evaluate, holds, text
 from hdlog.program.model import Call, Expression, expression_variables
-from hdlog.program.terms import XSD_INTEGER, Constant, Literal, Variable
+from hdlog.program.ntriples import term_text
+from hdlog.program.terms import Constant, Literal, Variable, double
 
-Integers = NDArray[np.int64]
-Doubles = NDArray[np.float64]
-Truths = NDArray[np.bool_]
-_SAFE = float(2**62)
-_INTEGER_FUNCTIONS: dict[str, Callable[[Integers, Integers], Integers]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Truths]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
+Binding = dict[Variable, Constant]
+Outcome = TypeVar("Outcome")
+_NONE = -1
+"""In place of an id: no value."""
 
 
 def select(dictionary: Dictionary, pairs: PairTable, relation: Relation, condition: Expression) -> Relation:
     """The rows for which the condition holds."""
     if not len(relation):
         return relation
-    truths = _truths(dictionary, relation, condition)
-    if truths is None:
-        truths = _per_combination(dictionary, pairs, relation, condition, _decide).astype(np.bool_)
-    return relation if truths.all() else relation.take(truths)
+    kept, known = Arrays(dictionary, relation).truths(condition)
+    if not known.all():
+        rest = np.flatnonzero(~known)
+        kept[rest] = _decided(dictionary, pairs, relation.take(rest), condition)
+    return relation if kept.all() else relation.take(kept)
+
+
+def _decided(dictionary: Dictionary, pairs: PairTable, relation: Relation, condition: Expression) -> Truths:
+    def decide(binding: Binding) -> bool:
+        return holds(condition, binding)
+
+    outcomes, inverse = _evaluated(dictionary, pairs, relation, condition, decide)
+    return np.array(outcomes, np.bool_)[inverse]
 
 
 def extend(
     dictionary: Dictionary, pairs: PairTable, relation: Relation, expression: Expression, name: str
 ) -> Relation:
     """The relation with a column for the value of the expression, without the rows where it has none."""
-    integers = _integers(dictionary, relation, expression)
-    if integers is not None and isinstance(expression, Call):
-        ids = dictionary.encode_integers(np.broadcast_to(integers, relation.rows))
-        return Relation({**relation.columns, name: ids}, relation.rows, relation.counts)
-    skolems = _skolems(dictionary, relation, expression)
-    if skolems is not None:
-        return Relation({**relation.columns, name: skolems}, relation.rows, relation.counts)
-    found = _per_combination(dictionary, pairs, relation, expression, _identify)
-    kept = found >= 0
-    relation = relation if kept.all() else relation.take(kept)
-    return Relation({**relation.columns, name: found[kept].astype(np.uint32)}, relation.rows, relation.counts)
+    ids = _skolems(dictionary, relation, expression)
+    if ids is None:
+        found = _values(dictionary, pairs, relation, expression)
+        kept = found != _NONE
+        relation = relation if kept.all() else relation.take(kept)
+        ids = found[kept].astype(np.uint32)
+    return Relation({**relation.columns, name: ids}, relation.rows, relation.counts)
+
+
+def _values(
+    dictionary: Dictionary, pairs: PairTable, relation: Relation, expression: Expression
+) -> NDArray[np.int64]:
+    """The id of the value in each row, or _NONE."""
+    if isinstance(expression, Variable):
+        return relation.columns[expression.name].astype(np.int64)
+    found = np.full(relation.rows, _NONE, np.int64)
+    column = Arrays(dictionary, relation).number(expression)
+    known = np.zeros(relation.rows, np.bool_) if column is None else column.known
+    if column is not None and known.any():
+        found[known] = _number_ids(dictionary, column, known)
+    if not known.all():
+        rest = np.flatnonzero(~known)
+        found[rest] = _identified(dictionary, pairs, relation.take(rest), expression)
+    return found
+
+
+def _number_ids(dictionary: Dictionary, column: Column, known: Truths) -> Ids:
+    values = column.values[known]
+    if not column.is_double:
+        return dictionary.encode_integers(values)
+    bits, inverse = np.unique(values.view(np.int64), return_inverse=True)  # 0 and -0 are two terms
+    return dictionary.encode_terms(double(v) for v in bits.view(np.float64).tolist())[inverse]
+
+
+def _identified(
+    dictionary: Dictionary, pairs: PairTable, relation: Relation, expression: Expression
+) -> NDArray[np.int64]:
+    def identify(binding: Binding) -> str | None:
+        try:
+            return term_text(evaluate(expression, binding))
+        except NoValue:
+            return None
+
+    outcomes, inverse = _evaluated(dictionary, pairs, relation, expression, identify)
+    ids = np.full(len(outcomes), _NONE, np.int64)
+    valued = [i for i, value in enumerate(outcomes) if value is not None]
+    # All at once: where terms are kept in a store, each question to it costs the same, whatever it asks for.
+    ids[valued] = dictionary.encode([value for value in outcomes if value is not None])
+    return ids[inverse]
 
 
 def _skolems(dictionary: Dictionary, relation: Relation, expression: Expression) -> Ids | None:
@@ -82,108 +120,19 @@ def _skolems(dictionary: Dictionary, relation: Relation, expression: Expression)
     return dictionary.encode_skolems(text(name), columns, relation.rows)
 
 
-Outcome = Callable[[Dictionary, Expression, dict[Variable, Constant]], int]
-
-
-def _decide(_: Dictionary, condition: Expression, binding: dict[Variable, Constant]) -> int:
-    return int(holds(condition, binding))
-
-
-def _identify(dictionary: Dictionary, expression: Expression, binding: dict[Variable, Constant]) -> int:
-    try:
-        return int(dictionary.encode_terms([evaluate(expression, binding)])[0])
-    except NoValue:
-        return -1
-
-
-def _per_combination(
-    dictionary: Dictionary, pairs: PairTable, relation: Relation, expression: Expression, outcome: Outcome
-) -> Integers:
-    """One evaluation for each distinct combination of the columns the expression uses."""
+def _evaluated(
+    dictionary: Dictionary,
+    pairs: PairTable,
+    relation: Relation,
+    expression: Expression,
+    outcome: Callable[[Binding], Outcome],
+) -> tuple[list[Outcome], NDArray[np.int64]]:
+    """The outcome for each distinct combination of the columns an expression uses, and which of them each row has."""
     variables = list(dict.fromkeys(expression_variables(expression)))
     columns = [relation.columns[v.name] for v in variables]
     combined = part(pairs, columns, relation.rows)
     unique, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-    values = [[dictionary.term(i) for i in column[first].tolist()] for column in columns]
-    results = np.fromiter(
-        (
-            outcome(dictionary, expression, dict(zip(variables, row, strict=True)))
-            for row in (zip(*values, strict=True) if values else [()] * len(unique))
-        ),
-        np.int64,
-        len(unique),
-    )
-    return results[inverse]
-
-
-def _truths(dictionary: Dictionary, relation: Relation, condition: Expression) -> Truths | None:
-    if not isinstance(condition, Call):
-        return None
-    if condition.function in ("and", "or"):
-        a, b = (_truths(dictionary, relation, c) for c in condition.arguments)
-        if a is None or b is None:
-            return None
-        return a & b if condition.function == "and" else a | b
-    if condition.function == "not":
-        inner = _truths(dictionary, relation, condition.arguments[0])
-        return None if inner is None else ~inner
-    if condition.function not in _COMPARISONS:
-        return None
-    compare = _COMPARISONS[condition.function]
-    left, right = condition.arguments
-    for read in (_integers, _doubles):
-        m, n = read(dictionary, relation, left), read(dictionary, relation, right)
-        if m is not None and n is not None:
-            return np.broadcast_to(compare(m, n), relation.rows)
-    if condition.function in ("eq", "ne"):
-        x, y = _plain(dictionary, relation, left), _plain(dictionary, relation, right)
-        if x is not None and y is not None:
-            return np.broadcast_to(compare(x, y), relation.rows)
-    return None
-
-
-def _integers(dictionary: Dictionary, relation: Relation, expression: Expression) -> Integers | None:
-    """The values as 64-bit integers, or None where not all are, or one might not fit."""
-    if isinstance(expression, Variable):
-        ids = relation.columns[expression.name]
-        if (dictionary.kinds(ids) == INTEGER).all():
-            return dictionary.integers(ids)
-    elif isinstance(expression, Literal) and expression.datatype == XSD_INTEGER:
-        try:
-            return np.array([number(expression)], np.int64)
-        except NoValue:
-            return None
-    elif isinstance(expression, Call) and expression.function in _INTEGER_FUNCTIONS:
-        a, b = (_integers(dictionary, relation, x) for x in expression.arguments)
-        if a is not None and b is not None:
-            apply = _INTEGER_FUNCTIONS[expression.function]
-            sizes = [np.abs(x.astype(np.float64)) for x in (a, b)]
-            bound = sizes[0] * sizes[1] if expression.function == "mul" else sizes[0] + sizes[1]
-            if not len(bound) or bound.max() < _SAFE:
-                return apply(a, b)
-    return None
-
-
-def _doubles(dictionary: Dictionary, relation: Relation, expression: Expression) -> Doubles | None:
-    """The values of numbers as doubles, where comparing them so is exact."""
-    if isinstance(expression, Variable):
-        ids = relation.columns[expression.name]
-        kinds = dictionary.kinds(ids)
-        if (kinds == DOUBLE).all():
-            return dictionary.doubles(ids)
-        return None
-    integers = _integers(dictionary, relation, expression)
-    if integers is not None and (np.abs(integers) < 2**53).all():
-        return integers.astype(np.float64)
-    return None
-
-
-def _plain(dictionary: Dictionary, relation: Relation, expression: Expression) -> Ids | None:
-    """Ids of terms that are equal by value just when they are equal."""
-    if isinstance(expression, Variable):
-        ids = relation.columns[expression.name]
-    elif isinstance(expression, Call):
-        return None
-    else:
-        ids = dictionary.encode_terms([expression])
-    return ids if (dictionary.kinds(ids) == PLAIN).all() else None
+    values = [dictionary.terms(column[first]) for column in columns]
+    rows = zip(*values, strict=True) if values else [()] * len(unique)
+    with interrupts.let_through():
+        return [outcome(dict(zip(variables, row, strict=True))) for row in rows], inverse

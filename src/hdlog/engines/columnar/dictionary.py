@@ -7,19 +7,23 @@ from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable, PairTable, pack, part, part_columns, unpack
-from hdlog.program.functions import INTEGER_TYPES, MAX_INTEGER, MIN_INTEGER
-from hdlog.program.ntriples import SKOLEM, parse_term, term_text
-from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Constant, Literal, Skolem
+from hdlog.program.ntriples import SKOLEM, SkolemPart, parse_term, skolem_parts, skolem_text, term_text
+from hdlog.program.terms import Constant, Literal
+from hdlog.reading.identifiers import INTEGER_MARK, INTEGERS
+from hdlog.reading.kernels import DOUBLE, INTEGER, OTHER, PLAIN
+from hdlog.reading.term_table import TermTable, classify
+from hdlog.tuning import Numbers
 
-OTHER, INTEGER, DOUBLE, PLAIN = 0, 1, 2, 3
-"""Kinds of terms: with a value of 64 bits, or plain: equal by value just when equal as terms."""
-_MANY = 1000
-_INTEGER_MARKS = tuple(f'"^^<{t}>' for t in INTEGER_TYPES)
-_INTEGER_MARK, _DOUBLE_MARK = f'"^^<{XSD_INTEGER}>', f'"^^<{XSD_DOUBLE}>'
+__all__ = ["DOUBLE", "INTEGER", "OTHER", "PLAIN", "Dictionary", "TermSource"]
+
+_NO_TEXT = -1
+_MOST_CONSTANTS = 100_000
 
 
 class TermSource(Protocol):
@@ -30,85 +34,130 @@ class TermSource(Protocol):
 
     def __len__(self) -> int: ...
 
-    def find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+    def find(self, texts: pa.Array) -> NDArray[np.int64]:
         """The number of each, -1 for those that are not there."""
         ...
 
-    def texts(self, numbers: NDArray[np.int64] | None = None) -> list[str]:
-        """The texts with these numbers, or all."""
+    def take(self, numbers: NDArray[np.int64] | None = None) -> pa.Array:
+        """The texts with these numbers, or all, as large strings."""
         ...
 
 
 class Dictionary:
     """Terms are kept as N-Triples text, integers as their value, Skolem terms as ids of their arguments.
 
-    Ids are never taken back. Integers in their shortest form and Skolem terms have no text of their own until somebody
-    asks for it: programs that compute, and tables of numbers, have millions of them.
+    Integers in their shortest form and Skolem terms have no text of their own until somebody asks for it: programs that
+    compute, and tables of numbers, have millions of them.
+
+    An id is given when everything that is known of its term has its place; what an error cut off before that is found and
+    completed by whoever comes next.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dense: int = Numbers.dense_integers) -> None:
+        self._enough = dense
         self._source: TermSource | None = None
         self._base = 0  # the first ids are those of the source
         self._base_values: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float64]] | None = None
-        self._ids: dict[str, int] = {}
-        self._texts: list[str | None] = []  # from here on, places are ids without the base
+        self._terms = TermTable()
+        self._text_ids = np.empty(0, np.uint32)  # by number of a text in `_terms`
+        self._known_texts = 0  # how many of them have an id, or wait as Skolem terms
+        self._waiting: list[int] = []  # numbers of texts that spell out Skolem terms, and have no id yet
+        self._constants: dict[Constant, int] = {}
         self._numbers = KeyTable()
         self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
+        self._numbered = 0  # how many of them have an id
         self._dense = np.empty(0, np.uint32)  # ids of small numbers that came in masses, by value
         self._arguments = PairTable()  # name and arguments of a Skolem term, from the left
         self._skolems = KeyTable()  # how many arguments, and their id in `_arguments`
         self._skolem_ids = np.empty(0, np.uint32)  # by position in `_skolems`, rising
+        self._skolemised = 0  # how many of them have an id
+        self._size = 0  # from here on, places are ids without the base
         self._kinds = np.empty(0, np.uint8)
         self._integers = np.empty(0, np.int64)
         self._doubles = np.empty(0, np.float64)
+        self._texts = np.empty(0, np.int32)  # the number of the text, if there is one
         self._lock = RLock()
 
     def __len__(self) -> int:
-        return self._base + len(self._texts)
+        return self._base + self._size
 
     def lean_on(self, source: TermSource) -> None:
         """Take over the terms of a source with the numbers they have there; their texts stay where they are."""
         assert not len(self), "the first ids are those of the source"
         self._source, self._base = source, len(source)
 
-    def encode(self, texts: Iterable[str]) -> Ids:
-        """The id of each text; new texts get the next ids."""
-        ids = self._ids
-        if self._source is not None:
-            texts = list(texts)
-            with self._lock:
-                unknown = [t for t in dict.fromkeys(texts) if t not in ids]
-                if unknown:
-                    found_there = self._source.find(unknown).tolist()
-                    ids |= {t: n for t, n in zip(unknown, found_there, strict=True) if n >= 0}
-        found = []
-        with self._lock:
-            for text in texts:
-                identifier = ids.get(text)
-                if identifier is None:
-                    identifier = ids[text] = self._new(text)
-                found.append(identifier)
-        return np.array(found, np.uint32)
+    # Ids of terms.
 
-    def _new(self, text: str) -> int:
-        if text.startswith(f"{SKOLEM}."):
-            term = parse_term(text)
-            assert isinstance(term, Skolem)
-            columns = [self.encode_terms([argument]) for argument in term.arguments]
-            return int(self.encode_skolems(term.name, columns, 1)[0])
-        if text.endswith(_INTEGER_MARK) and _kind(text) == INTEGER:
-            value = _integer(text)
-            if text == f'"{value}{_INTEGER_MARK}':
-                return int(self.encode_integers(np.array([value], np.int64))[0])
-        self._texts.append(text)
-        return len(self) - 1
+    def encode(self, texts: Iterable[str] | pa.Array) -> Ids:
+        """The id of each text; new texts get the next ids."""
+        given = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.string())
+        with self._lock:
+            numbers = self._terms.add_texts(given)
+            self._give_ids()
+            return self.translate(numbers, self._text_ids)
+
+    def translate(self, numbers: Rows, ids: Ids) -> Ids:
+        """Numbers of texts, or ids of integers below zero, as ids: the texts have the given ones."""
+        inline = numbers < 0
+        if not inline.any():
+            return ids[numbers]
+        found = np.empty(len(numbers), np.uint32)
+        found[~inline] = ids[numbers[~inline]]
+        found[inline] = self.encode_integers(numbers[inline] - np.int64(INTEGERS))
+        return found
+
+    def _give_ids(self) -> None:
+        """Ids for the texts that have none yet."""
+        first, new = self._known_texts, len(self._terms) - self._known_texts
+        if new:
+            texts = self._terms.array(first)
+            kinds, integers, doubles, shortest = classify(texts)
+            ids = np.full(new, UNKNOWN, np.uint32)
+            if self._source is not None:
+                found = self._source.find(texts)
+                ids[found >= 0] = found[found >= 0]
+            made = np.flatnonzero(shortest & (ids == UNKNOWN))
+            ids[made] = self.encode_integers(integers[made])  # too large to be inline
+            skolems = np.flatnonzero(pc.starts_with(texts, SKOLEM).to_numpy(zero_copy_only=False))
+            rest = ids == UNKNOWN
+            rest[[i for i in skolems.tolist() if skolem_parts(texts[i].as_py()) is not None]] = False
+            at = np.flatnonzero(rest)
+            ids[at] = self._append(kinds[at], integers[at], doubles[at], at + first)
+            waiting = (np.flatnonzero(ids == UNKNOWN) + first).tolist()
+            self._text_ids = _longer(self._text_ids, first, ids)
+            self._waiting += waiting
+            self._known_texts = first + new
+        while self._waiting:
+            number = self._waiting[-1]
+            parts = skolem_parts(self._terms.text(number))
+            assert parts is not None, "only Skolem terms wait"
+            self._text_ids[number] = self._encode_parts(parts)
+            self._waiting.pop()
+
+    def _encode_parts(self, parts: Sequence[SkolemPart]) -> int:
+        made: list[Ids] = []
+        waiting, self._waiting = self._waiting, []  # none of them is among the arguments
+        for name, arguments in parts:
+            columns = [made[a] if isinstance(a, int) else self.encode([a]) for a in arguments]
+            made.append(self.encode_skolems(name, columns, 1))
+        self._waiting = waiting
+        return int(made[-1][0])
 
     def encode_terms(self, terms: Iterable[Constant]) -> Ids:
         return self.encode(map(term_text, terms))
 
+    def constant(self, term: Constant) -> np.uint32:
+        """The id of a term that comes again and again."""
+        known = self._constants.get(term)
+        if known is None:
+            known = int(self.encode_terms([term])[0])
+            if len(self._constants) < _MOST_CONSTANTS:
+                self._constants[term] = known
+        return np.uint32(known)
+
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
         with self._lock:
-            if len(values) < _MANY or values.min() < 0 or values.max() >= 8 * len(values):
+            if len(values) < self._enough or values.min() < 0 or values.max() >= 8 * len(values):
                 return self._encode_integers(values)
             # Dense numbers, such as ids of another system: looked up by place, not by hash.
             room = int(values.max()) + 1 - len(self._dense)
@@ -125,12 +174,11 @@ class Dictionary:
 
     def _encode_integers(self, values: NDArray[np.int64]) -> Ids:
         with self._lock:
-            known = self._numbers.size
             positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
-            new = self._numbers.size - known
-            if new:
-                ids = self._append(INTEGER, self._numbers.keys(known).view(np.int64))
-                self._number_ids = _longer(self._number_ids, known, ids)
+            if self._numbers.size > self._numbered:
+                ids = self._append_untexted(INTEGER, self._numbers.keys(self._numbered).view(np.int64))
+                self._number_ids = _longer(self._number_ids, self._numbered, ids)
+                self._numbered = self._numbers.size
             return self._number_ids[positions]
 
     def encode_skolems(self, name: str, columns: Sequence[Ids], rows: int) -> Ids:
@@ -138,91 +186,187 @@ class Dictionary:
         with self._lock:
             named = np.full(rows, self.encode_terms([Literal(name)])[0], np.uint32)
             combined = part(self._arguments, [named, *columns], rows)
-            known = self._skolems.size
             widths = np.full(rows, len(columns), np.uint32)
             positions = self._skolems.positions(pack(widths, combined))
-            new = self._skolems.size - known
+            new = self._skolems.size - self._skolemised
             if new:
-                ids = self._append(PLAIN, np.zeros(new, np.int64))
-                self._skolem_ids = _longer(self._skolem_ids, known, ids)
+                ids = self._append_untexted(PLAIN, np.zeros(new, np.int64))
+                self._skolem_ids = _longer(self._skolem_ids, self._skolemised, ids)
+                self._skolemised = self._skolems.size
             return self._skolem_ids[positions]
 
-    def _append(self, kind: int, values: NDArray[np.int64]) -> Ids:
-        """The ids of new terms without a text, one for each value."""
-        self._classify()
-        start, new = len(self._texts), len(values)
-        self._texts += [None] * new
-        self._kinds = _longer(self._kinds, start, np.full(new, kind, np.uint8))
-        self._integers = _longer(self._integers, start, values)
-        self._doubles = _longer(self._doubles, start, values.astype(np.float64))
-        self._classified = start + new
+    def _append_untexted(self, kind: int, values: NDArray[np.int64]) -> Ids:
+        kinds, texts = np.full(len(values), kind, np.uint8), np.full(len(values), _NO_TEXT)
+        return self._append(kinds, values, values.astype(np.float64), texts)
+
+    def _append(
+        self, kinds: NDArray[np.uint8], integers: NDArray[np.int64], doubles: NDArray[np.float64], texts: Rows
+    ) -> Ids:
+        """The ids of new terms."""
+        start, new = self._size, len(kinds)
         first = self._base + start
-        return np.arange(first, first + new, dtype=np.uint32)
+        ids = np.arange(first, first + new, dtype=np.uint32)
+        self._kinds = _longer(self._kinds, start, kinds)
+        self._integers = _longer(self._integers, start, integers)
+        self._doubles = _longer(self._doubles, start, doubles)
+        self._texts = _longer(self._texts, start, texts.astype(np.int32))
+        self._size = start + new
+        return ids
 
     def made_since(self, start: int) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]]]:
         """Of the ids from `start` on: which are integers without a text, and the Skolem terms by name: ids, arguments."""
         assert start >= self._base, "terms of the source are not made here"
-        several = self._texts[start - self._base :]
-        texts = np.fromiter((text is None for text in several), np.bool_, len(several))
-        ids = np.arange(start, len(self), dtype=np.uint32)
-        integers = texts & (self.kinds(ids) == INTEGER)
-        first = int(np.searchsorted(self._skolem_ids[: self._skolems.size], start))
-        made = self._skolem_ids[first : self._skolems.size]
-        widths, combined = unpack(self._skolems.keys(first))
+        place = start - self._base
+        untexted = self._texts[place : self._size] == _NO_TEXT
+        integers = untexted & (self._kinds[place : self._size] == INTEGER)
+        first = int(np.searchsorted(self._skolem_ids[: self._skolemised], start))
+        made = self._skolem_ids[first : self._skolemised]
+        widths, combined = unpack(self._skolems.keys(first)[: len(made)])
         found = []
         for width in np.unique(widths).tolist():
             chosen = widths == width
             names, *arguments = part_columns(self._arguments, combined[chosen], width + 1)
             for name in np.unique(names).tolist():
                 named = names == name
-                term = self.term(name)
-                assert isinstance(term, Literal)
-                found.append((term.lexical, made[chosen][named], [a[named] for a in arguments]))
+                found.append((self._name(name), made[chosen][named], [a[named] for a in arguments]))
         return integers, found
 
-    def _skolem(self, identifier: int) -> Skolem:
-        position = int(np.searchsorted(self._skolem_ids[: self._skolems.size], identifier))
-        width, combined = unpack(self._skolems.keys(position)[:1])
-        columns = part_columns(self._arguments, combined, int(width[0]) + 1)
-        name, *arguments = (self.term(int(column[0])) for column in columns)
-        assert isinstance(name, Literal)
-        return Skolem(name.lexical, tuple(arguments))
+    def _name(self, identifier: int) -> str:
+        term = self.term(identifier)
+        assert isinstance(term, Literal), "names of Skolem terms are strings"
+        return term.lexical
+
+    # Without what nobody uses.
+
+    @property
+    def leans(self) -> bool:
+        """Whether terms are kept elsewhere."""
+        return self._source is not None
+
+    def mark_parts(self, used: NDArray[np.bool_]) -> None:
+        """Mark what used Skolem terms are made of."""
+        _, skolems = self.made_since(self._base)
+        while True:
+            before = int(np.count_nonzero(used))
+            for name, ids, arguments in skolems:
+                chosen = used[ids]
+                for column in arguments:
+                    used[column[chosen]] = True
+                if chosen.any():
+                    used[self.constant(Literal(name))] = True
+            if int(np.count_nonzero(used)) == before:
+                return
+
+    def without_unused(self, used: NDArray[np.bool_]) -> tuple[Dictionary, Ids]:
+        """A dictionary with the used terms only, in the same order, and the new id of each old one."""
+        assert self._source is None, "what is kept elsewhere stays there"
+        old = np.flatnonzero(used)
+        ids = np.full(len(used), UNKNOWN, np.uint32)
+        ids[old] = np.arange(len(old), dtype=np.uint32)
+        fresh = Dictionary(self._enough)
+        numbers = self._texts[old]
+        texted = np.flatnonzero(numbers != _NO_TEXT)
+        fresh._terms.add_texts(self._terms.array().take(pa.array(numbers[texted])))
+        places = np.full(len(old), _NO_TEXT)
+        places[texted] = np.arange(len(texted))
+        fresh._append(self._kinds[old], self._integers[old], self._doubles[old], places)
+        fresh._text_ids, fresh._known_texts = texted.astype(np.uint32), len(texted)
+        whole = np.flatnonzero((numbers == _NO_TEXT) & (self._kinds[old] == INTEGER))
+        fresh._numbers.positions(self._integers[old][whole].view(np.uint64))
+        fresh._number_ids, fresh._numbered = whole.astype(np.uint32), len(whole)
+        self._move_skolems(fresh, ids)
+        return fresh, ids
+
+    def _move_skolems(self, fresh: Dictionary, ids: Ids) -> None:
+        _, skolems = self.made_since(0)
+        moved: list[tuple[Ids, Ids, Ids]] = []
+        for name, members, arguments in skolems:
+            chosen = ids[members] != UNKNOWN
+            columns = [ids[a[chosen]] for a in arguments]
+            rows = int(np.count_nonzero(chosen))
+            named = np.full(rows, ids[self.constant(Literal(name))], np.uint32)
+            combined = part(fresh._arguments, [named, *columns], rows)
+            moved.append((ids[members[chosen]], np.full(rows, len(columns), np.uint32), combined))
+        if moved:
+            new, widths, combined = (np.concatenate(c) for c in zip(*moved, strict=True))
+            order = np.argsort(new)
+            fresh._skolems.positions(pack(widths[order], combined[order]))
+            fresh._skolem_ids, fresh._skolemised = new[order], len(new)
+
+    # Terms of ids.
 
     def texts(self, ids: Ids) -> list[str]:
-        if self._source is None or not (there := ids < self._base).any():
-            return [self.text(i) for i in ids.tolist()]
-        kept = iter(self._source.texts(ids[there].astype(np.int64)))
-        return [next(kept) if i < self._base else self.text(i) for i in ids.tolist()]
+        return [str(text) for text in self.text_array(ids).to_pylist()]
+
+    def text_array(self, ids: Ids) -> pa.Array:
+        """The N-Triples text of each id."""
+        if not len(ids):
+            return pa.array([], pa.large_string())
+        there = ids < self._base
+        own = np.where(there, 0, ids.astype(np.int64) - self._base)
+        numbers = np.where(there, _NO_TEXT, self._texts[own] if self._size else _NO_TEXT)
+        if (numbers >= 0).all():
+            return self._terms.array().take(pa.array(numbers))
+        parts = [self._terms.array().take(pa.array(numbers[numbers >= 0]))]
+        places = [np.flatnonzero(numbers >= 0)]
+        if there.any():
+            assert self._source is not None, "ids below the base are those of the source"
+            parts.append(self._source.take(ids[there].astype(np.int64)))
+            places.append(np.flatnonzero(there))
+        rest = ~there & (numbers < 0)
+        is_integer = rest.copy()
+        is_integer[rest] = self._kinds[own[rest]] == INTEGER
+        values = pa.array(self._integers[own[is_integer]]).cast(pa.string()).cast(pa.large_string())
+        parts.append(pc.binary_join_element_wise(*_large('"'), values, *_large(INTEGER_MARK, "")))
+        places.append(np.flatnonzero(is_integer))
+        skolems = np.flatnonzero(rest & ~is_integer)
+        spelt = [skolem_text(i, self._taken_apart) for i in ids[skolems].tolist()]
+        parts.append(pa.array(spelt, pa.large_string()))
+        places.append(skolems)
+        order = np.empty(len(ids), np.int64)
+        order[np.concatenate(places)] = np.arange(len(ids))
+        return pa.concat_arrays(parts).take(pa.array(order))
+
+    def _taken_apart(self, identifier: int) -> str | tuple[str, list[int]]:
+        """The name and arguments of a Skolem term, or the text of another."""
+        place = identifier - self._base
+        if place < 0 or self._texts[place] != _NO_TEXT or self._kinds[place] == INTEGER:
+            return self.text(identifier)
+        position = int(np.searchsorted(self._skolem_ids[: self._skolemised], identifier))
+        width, combined = unpack(self._skolems.keys(position)[:1])
+        columns = part_columns(self._arguments, combined, int(width[0]) + 1)
+        name, *arguments = (int(column[0]) for column in columns)
+        return self._name(name), arguments
 
     def text(self, identifier: int) -> str:
-        if identifier < self._base:
-            (text,) = self.texts(np.array([identifier], np.uint32))
-            return text
-        place = identifier - self._base
-        made = self._texts[place]
-        if made is not None:
-            return made
-        if self._kinds[place] == INTEGER:
-            return f'"{self._integers[place]}{_INTEGER_MARK}'
-        return term_text(self._skolem(identifier))
+        (text,) = self.texts(np.array([identifier], np.uint32))
+        return text
 
     def term(self, identifier: int) -> Constant:
         return parse_term(self.text(identifier))
 
+    def terms(self, ids: Ids) -> list[Constant]:
+        """The terms of ids, each of them made once."""
+        unique, inverse = np.unique(ids, return_inverse=True)
+        made = [parse_term(text) for text in self.texts(unique)]
+        return [made[i] for i in inverse.tolist()]
+
+    # Values of terms.
+
     def kinds(self, ids: Ids) -> NDArray[np.uint8]:
-        self._classify()
         return self._values(0, ids)
 
     def integers(self, ids: Ids) -> NDArray[np.int64]:
-        self._classify()
         return self._values(1, ids)
 
     def integer_values(self, ids: Ids) -> NDArray[np.int64] | None:
         return self.integers(ids) if (self.kinds(ids) == INTEGER).all() else None
 
     def doubles(self, ids: Ids) -> NDArray[np.float64]:
-        self._classify()
         return self._values(2, ids)
+
+    def double_values(self, ids: Ids) -> NDArray[np.float64] | None:
+        return self.doubles(ids) if (self.kinds(ids) == DOUBLE).all() else None
 
     def _values(self, which: int, ids: Ids) -> NDArray[Any]:
         """Kinds (0), integers (1) or doubles (2) of terms."""
@@ -236,35 +380,13 @@ class Dictionary:
             return found
         with self._lock:
             if self._base_values is None:
-                self._base_values = _classified(self._source.texts())
+                self._base_values = classify(self._source.take())[:3]
         found[there] = self._base_values[which][ids[there]]
         return found
 
-    _classified = 0
 
-    def _classify(self) -> None:
-        """Kind and value of the terms that came since the last call."""
-        with self._lock:
-            start = self._classified
-            if start == len(self._texts):
-                return
-            kinds, integers, doubles = _classified([text or "" for text in self._texts[start:]])
-            self._integers = _longer(self._integers, start, integers)
-            self._doubles = _longer(self._doubles, start, doubles)
-            self._kinds = _longer(self._kinds, start, kinds)
-            self._classified = len(self._texts)
-
-
-def _classified(texts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float64]]:
-    """Kinds and values of terms."""
-    kinds = np.fromiter(map(_kind, texts), np.uint8, len(texts))
-    integers, doubles = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.float64)
-    at = np.flatnonzero(kinds == INTEGER)
-    integers[at] = [_integer(texts[i]) for i in at.tolist()]
-    doubles[at] = integers[at]
-    at = np.flatnonzero(kinds == DOUBLE)
-    doubles[at] = [_double(texts[i]) for i in at.tolist()]
-    return kinds, integers, doubles
+def _large(*texts: str) -> list[pa.Scalar]:
+    return [pa.scalar(text, pa.large_string()) for text in texts]
 
 
 def _longer(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
@@ -275,33 +397,3 @@ def _longer(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
         array = room
     array[used : used + len(more)] = more
     return array
-
-
-def _kind(text: str) -> int:
-    if text[0] != '"' or text[-1] == '"':
-        return PLAIN
-    if text.endswith(_INTEGER_MARKS):
-        digits = text[1 : text.rindex('"')]
-        signless = digits[1:] if digits[:1] in ("+", "-") else digits
-        if signless.isascii() and signless.isdigit() and len(signless) < 25:
-            return INTEGER if MIN_INTEGER <= int(digits) <= MAX_INTEGER else OTHER
-    elif text.endswith(_DOUBLE_MARK):
-        digits = text[1 : text.rindex('"')]
-        return (
-            DOUBLE
-            if digits[:1] in "+-.0123456789" and digits[-1:].isdigit() and _is_double(digits)
-            else OTHER
-        )
-    return OTHER
-
-
-def _is_double(digits: str) -> bool:
-    return all(c in "+-.0123456789eE" for c in digits)
-
-
-def _integer(text: str) -> int:
-    return int(text[1 : text.rindex('"')])
-
-
-def _double(text: str) -> float:
-    return float(text[1 : text.rindex('"')])

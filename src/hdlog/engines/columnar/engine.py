@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import current_thread
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hdlog import interrupts
 from hdlog.engines.columnar import builtins
-from hdlog.engines.columnar.aggregates import aggregate_groups
+from hdlog.engines.columnar.aggregates import Aggregator
 from hdlog.engines.columnar.budget import Budget
 from hdlog.engines.columnar.cores import core
 from hdlog.engines.columnar.dictionary import Dictionary
@@ -30,7 +32,6 @@ from hdlog.engines.columnar.facts import (
     sum_facts,
     union,
 )
-from hdlog.engines.columnar.journal import Journal
 from hdlog.engines.columnar.kernels import (
     Flags,
     Ids,
@@ -38,6 +39,7 @@ from hdlog.engines.columnar.kernels import (
     Rows,
     agreeing_pairs,
     expand,
+    first_live,
     locate,
     meet_groups,
     meet_lists,
@@ -48,41 +50,74 @@ from hdlog.engines.columnar.kernels import (
 from hdlog.engines.columnar.keys import PairTable, part, part_columns
 from hdlog.engines.columnar.relation import Relation, stack
 from hdlog.engines.columnar.table import SupportedRun, Table
+from hdlog.engines.columnar.tidying import tidy
 from hdlog.engines.decode import FactTable
-from hdlog.engines.load import FactInput, encode_facts
-from hdlog.engines.protocol import Kept, Support, Version
-from hdlog.program.model import AggregateCall, Expression, Predicate, Program
+from hdlog.engines.encoding import encode_chunks
+from hdlog.engines.protocol import Core, Hints, Kept, Support, Version
+from hdlog.journal import Journal
+from hdlog.program.model import AggregateCall, Expression, Predicate
 from hdlog.program.terms import Constant, Term, Variable
+from hdlog.reading.chunks import Chunk
+from hdlog.tuning import Numbers
 
 Source = Table | Facts
+ColumnarVersion = Version[Facts, Table]
 _List = tuple[Any, Any, Rows, Rows]
 """Sorted keys or their lower halves, their counts, and per row where its keys begin and end."""
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
 _LOW = np.uint64(0xFFFFFFFF)
+_PROBED, _COLUMN, _PROJECTED = 16, 4, 40
+"""Bytes that a row takes where probes are spelt out, for each of its columns, and where it becomes a fact."""
 _POOL = "hdlog-pool"
-_WORTH_THREADS = 4_000_000
-_WORTH_FLAGS = 10_000
-_WORTH_HALVES = 100_000
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class ColumnarHints(Hints[Facts, Table]):
+    def __init__(self, engine: ColumnarEngine) -> None:
+        self.engine = engine
+
+    def in_one_piece(self, version: ColumnarVersion) -> ColumnarVersion:
+        if not version.plus and not version.minus and not version.table.dead:
+            return version
+        return Version(self.engine.table(version.table.arity), (self.engine.sum_of(version),))
+
+    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
+        return len(table) + len(removed) == len(added)
+
+    def core(self, atoms: Sequence[tuple[ColumnarVersion, Sequence[Term]]]) -> Core:
+        sides = []
+        for version, terms in atoms:
+            largest = _largest(version)
+            sides.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
+        return core(sides, len(self.engine.dictionary), self.engine.scan)
+
+    def workers(self, changed: Iterable[Facts]) -> int:
+        engine = self.engine
+        return engine.threads if sum(map(len, changed)) >= engine.numbers.worth_threads else 1
+
+
 class ColumnarEngine:
-    def __init__(self, budget: Budget | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self, budget: Budget | None = None, threads: int | None = None, numbers: Numbers | None = None
+    ) -> None:
+        self.numbers = numbers or Numbers()
+        self.hints = ColumnarHints(self)
         self.threads = threads or os.cpu_count() or 1
         self._pool: ThreadPoolExecutor | None = None
-        self.dictionary = Dictionary()
+        self.dictionary = Dictionary(self.numbers.dense_integers)
         self.pairs = PairTable()
         self.journal = Journal()
         self.budget = budget or Budget()
+        self._tidied = 0  # terms and pairs when they were last looked through
+        self._aggregators: WeakSet[Aggregator] = WeakSet()
 
     def table(self, arity: int) -> Table:
-        return Table(self.pairs, arity, self.journal)
+        return Table(self.pairs, arity, self.journal, self.budget, self.numbers)
 
     def encode(self, term: Constant) -> np.uint32:
-        ids: Ids = self.dictionary.encode_terms([term])
-        return np.uint32(ids[0])
+        return self.dictionary.constant(term)
 
     # Relations.
 
@@ -109,13 +144,16 @@ class ColumnarEngine:
         relation = Relation(found, rows, counts)
         return relation if kept is None else relation.take(kept)
 
-    def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+    def join(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
+        interrupts.check()
         sources: list[tuple[Source, int]] = [(version.table, 1)] if len(version.table) else []
         sources += [(f, 1) for f in version.plus if len(f)] + [(f, -1) for f in version.minus if len(f)]
         parts = [self._join(left, source, terms).scaled(sign) for source, sign in sources if len(left)]
         if not parts:
             names = [*left.columns, *(t.name for t in terms if isinstance(t, Variable))]
             return Relation({n: np.empty(0, np.uint32) for n in names}, 0)
+        if len(parts) > 1:
+            self.budget.check(sum(map(len, parts)), _COLUMN * (len(parts[0].columns) + 2))
         return stack(parts)
 
     def _join(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
@@ -125,8 +163,9 @@ class ColumnarEngine:
             return self._lookup(left, source, terms)
         if not any(isinstance(terms[i], Variable) for i in bound):
             return self._cross(left, self._scan_source(source, terms, bound))
+        width = len(left.columns) + len(free) + 2 * (left.counts is not None)
         probe, rights, weights = self._probe(
-            source, (bound, free), [self._column(left, terms[i]) for i in bound]
+            source, (bound, free), [self._column(left, terms[i]) for i in bound], width
         )
         columns = {n: c[probe] for n, c in left.columns.items()}
         kept: NDArray[np.bool_] | None = None
@@ -145,16 +184,21 @@ class ColumnarEngine:
             return relation.columns[term.name]
         return np.full(len(relation), self.encode(term), np.uint32)
 
-    def _probe(self, source: Source, order: Order, bound: list[Ids]) -> tuple[Rows, Ids, Counts | None]:
-        """For each row of bound columns the right ids it meets: number of the row, right id, multiplicity."""
+    def _probe(
+        self, source: Source, order: Order, bound: list[Ids], width: int
+    ) -> tuple[Rows, Ids, Counts | None]:
+        """For each row of bound columns the right ids it meets: number of the row, right id, multiplicity.
+
+        `width` is that of the rows that will be made of them, in columns.
+        """
         runs = _runs(source, order)  # before the look-up: making an index makes pairs known
         lefts = part(self.pairs, bound, len(bound[0]), grow=False)
         if len(bound) == 1 and len(self.dictionary) < 2 * len(lefts):
-            return self._probe_directly(runs, lefts)
+            return self._probe_directly(runs, lefts, width)
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
         rank = None if ordered else np.argsort(lefts, kind="stable")
         probes = lefts if rank is None else lefts[rank]
-        found = [self._probe_run(*run, probes) for run in runs]
+        found = [self._spelt_out(*run, *ranges(run[0], probes), width) for run in runs]
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
         probe = np.concatenate([f[0] for f in found]) if len(found) > 1 else found[0][0]
@@ -163,28 +207,24 @@ class ColumnarEngine:
         return (probe if rank is None else rank[probe]), rights, weights
 
     def _probe_directly(
-        self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids
+        self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids, width: int
     ) -> tuple[Rows, Ids, Counts | None]:
         """Many probes: an array of where each id begins saves sorting them."""
         found = []
         for keys, dead, counts in runs:
             starts = offsets(keys, len(self.dictionary))
-            found.append(self._spelt_out(keys, dead, counts, starts[lefts], starts[lefts + np.uint32(1)]))
+            bounds = starts[lefts], starts[lefts + np.uint32(1)]
+            found.append(self._spelt_out(keys, dead, counts, *bounds, width))
         if not found:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
         if len(found) == 1:
             return found[0]
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]), None
 
-    def _probe_run(
-        self, keys: Keys, dead: Flags, counts: Counts | None, probes: Ids
-    ) -> tuple[Rows, Ids, Counts | None]:
-        return self._spelt_out(keys, dead, counts, *ranges(keys, probes))
-
     def _spelt_out(
-        self, keys: Keys, dead: Flags, counts: Counts | None, low: Rows, high: Rows
+        self, keys: Keys, dead: Flags, counts: Counts | None, low: Rows, high: Rows, width: int
     ) -> tuple[Rows, Ids, Counts | None]:
-        self.budget.check_rows(int((high - low).sum()))
+        self.budget.check(int((high - low).sum()), _PROBED + _COLUMN * width)
         probe, rights = expand(keys, dead, low, high)
         if counts is None:
             return probe, rights, None
@@ -195,7 +235,11 @@ class ColumnarEngine:
 
     def _lookup(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
         """Rows whose atom, fully bound, is a fact."""
-        if isinstance(source, Table) and len(terms) == 1 and 4 * len(left) > len(source) > _WORTH_FLAGS:
+        if (
+            isinstance(source, Table)
+            and len(terms) == 1
+            and 4 * len(left) > len(source) > self.numbers.worth_flags
+        ):
             column = self._column(left, terms[0])  # first: it may make a constant known
             return left.take(self._members(source)[column])
         rank, keys = self._sorted_keys(left, terms)
@@ -233,7 +277,7 @@ class ColumnarEngine:
         single = Relation({}, 1)
         free = tuple(i for i in range(len(terms)) if i not in bound)
         _, rights, weights = self._probe(
-            source, (bound, free), [self._column(single, terms[i]) for i in bound]
+            source, (bound, free), [self._column(single, terms[i]) for i in bound], len(free)
         )
         columns = part_columns(self.pairs, rights, len(free))
         return self._selected(columns, len(rights), weights, [terms[i] for i in free])
@@ -242,7 +286,9 @@ class ColumnarEngine:
         if not left.columns and len(left) == 1:
             factor = 1 if left.counts is None else int(left.counts[0])
             return right.scaled(factor)
-        self.budget.check_rows(len(left) * len(right))
+        self.budget.check(
+            len(left) * len(right), _PROBED + _COLUMN * (len(left.columns) + len(right.columns))
+        )
         a = np.repeat(np.arange(len(left)), len(right))
         b = np.tile(np.arange(len(right)), len(left))
         columns = {n: c[a] for n, c in left.columns.items()} | {n: c[b] for n, c in right.columns.items()}
@@ -255,9 +301,10 @@ class ColumnarEngine:
         self,
         left: Relation,
         name: str,
-        factors: Sequence[tuple[Version, Sequence[Term]]],
+        factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]],
         needed: Sequence[str],
     ) -> Relation:
+        interrupts.check()
         if not len(left):
             return Relation({n: np.empty(0, np.uint32) for n in needed if n in left.columns or n == name}, 0)
         if len(factors) == 1 and (
@@ -277,7 +324,7 @@ class ColumnarEngine:
         return relation.keep(needed)
 
     def _lists(
-        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]]
+        self, left: Relation, name: str, factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]]
     ) -> list[_List] | None:
         """The candidates of each row by each factor, the longest first; None where looking them up is better."""
         lists = []
@@ -300,7 +347,9 @@ class ColumnarEngine:
             ]
         return sorted(lists, key=lambda found: -int((found[3] - found[2]).sum()))
 
-    def _list(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> _List | None:
+    def _list(
+        self, left: Relation, version: ColumnarVersion, terms: Sequence[Term], name: str
+    ) -> _List | None:
         """The candidates of each row in one sorted array, if there is one or making it pays."""
         bound = _others(terms, name)
         (free,) = (i for i in range(len(terms)) if i not in bound)
@@ -314,7 +363,7 @@ class ColumnarEngine:
         if len(runs) != 1 or len(runs[0][1]):
             if 4 * len(left) < sum(map(len, sources)):
                 return None
-            runs = _runs(self._sum(version), order)
+            runs = _runs(self.sum_of(version), order)
         keys, _, counts = runs[0]
         lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
         return keys, _NO_COUNTS if counts is None else counts, *self._ranges(keys, lefts, len(bound) == 1)
@@ -373,7 +422,8 @@ class ColumnarEngine:
     def _met_rows(self, left: Relation, name: str, lists: tuple[_List, _List]) -> Relation:
         """Each row with each candidate; nothing to add up."""
         a, b = lists
-        self.budget.check_rows(int(np.minimum(a[3] - a[2], b[3] - b[2]).sum()))
+        rows = int(np.minimum(a[3] - a[2], b[3] - b[2]).sum())
+        self.budget.check(rows, 2 * _PROBED + _COLUMN * len(left.columns))
         counted = bool(len(a[1]) or len(b[1]))
         probe, values, weights = meet_lists(*a, *b, _ascending(a[2]), self._places(), counted)
         columns = {n: c[probe] for n, c in left.columns.items()}
@@ -387,7 +437,11 @@ class ColumnarEngine:
     def _halved(self, work: Callable[[Rows], Result], rows: Rows, groups: Rows | None = None) -> list[Result]:
         """Work on rows, on both cores if there are many; no group is cut in two."""
         # Not from within the pool: waiting for others there, all could wait for each other.
-        if self.threads < 2 or len(rows) < _WORTH_HALVES or current_thread().name.startswith(_POOL):
+        if (
+            self.threads < 2
+            or len(rows) < self.numbers.worth_halves
+            or current_thread().name.startswith(_POOL)
+        ):
             return [work(rows)]
         middle = len(rows) // 2
         if groups is not None:
@@ -396,7 +450,7 @@ class ColumnarEngine:
         return self._at_once(work, [rows[:middle], rows[middle:]])
 
     def _shortest_first(
-        self, left: Relation, name: str, factors: Sequence[tuple[Version, Sequence[Term]]]
+        self, left: Relation, name: str, factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]]
     ) -> Relation:
         """Each row by the factor with its shortest list, then the others."""
         if len(factors) == 1:
@@ -412,11 +466,11 @@ class ColumnarEngine:
                 parts.append(chosen)
         return stack(parts)
 
-    def _sizes(self, left: Relation, version: Version, terms: Sequence[Term], name: str) -> Rows:
+    def _sizes(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term], name: str) -> Rows:
         bound = _others(terms, name)
         (free,) = (i for i in range(len(terms)) if i not in bound)
         total = np.zeros(len(left), np.int64)
-        for source in (version.table, *version.plus, *version.minus):
+        for source in _all_of(version.table, *version.plus, *version.minus):
             for keys, _, _ in _runs(source, (bound, (free,))):
                 lefts = part(self.pairs, [self._column(left, terms[i]) for i in bound], len(left), grow=False)
                 low, high = self._ranges(keys, lefts, len(bound) == 1)
@@ -430,7 +484,7 @@ class ColumnarEngine:
         variables = [Variable(n) for n in relation.columns]
         return self.scan(self.project(relation, variables), variables)
 
-    def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+    def antijoin(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
         rank, keys = self._sorted_keys(left, terms)
         present = version.table.contains(keys).astype(np.int8)
         for facts in version.plus:
@@ -451,10 +505,9 @@ class ColumnarEngine:
     def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation:
         return relation.keep(names)
 
-    def width(self, relation: Relation) -> int:
-        return len(relation.columns)
-
     def project(self, relation: Relation, terms: Sequence[Term]) -> Facts:
+        interrupts.check()
+        self.budget.check(len(relation), _PROJECTED, "sorting a result")
         columns = [self._column(relation, t) for t in terms]
         keys = keys_of(self.pairs, columns, primary(len(terms)), len(relation))
         return gather(self.pairs, len(terms), keys, relation.counts)
@@ -487,29 +540,36 @@ class ColumnarEngine:
     def union(self, a: Facts, b: Facts) -> Facts:
         return union(a, b)
 
-    def rising(self, facts: Facts) -> Facts:
+    def positive(self, facts: Facts) -> Facts:
         return facts if facts.counts is None else facts.take(facts.counts > 0)
 
-    def opposite(self, facts: Facts) -> Facts:
+    def negate(self, facts: Facts) -> Facts:
         return facts.negated()
 
     def distinct(self, facts: Facts) -> Facts:
         return facts.once()
 
-    def heads_of(self, facts: Facts, width: int) -> Facts:
+    def first_columns(self, facts: Facts, width: int) -> Facts:
         return self.facts_from_columns(facts.columns()[:width], len(facts))
 
-    def aggregate(
-        self, version: Version, groups: Facts, width: int, call: AggregateCall, column: int
-    ) -> Facts:
-        arity = version.table.arity
-        variables = [Variable(str(i)) for i in range(arity)]
-        members = self.join(self.scan(groups, variables[:width]), version, variables)
-        columns = [members.columns[str(i)] for i in range(arity)]
-        keys, values = aggregate_groups(
-            self.dictionary, self.pairs, columns, members.weights(), width, call, column
-        )
-        return self.facts_from_columns([*keys, values], len(values))
+    def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator:
+        found = Aggregator(self, width, call, column)
+        self._aggregators.add(found)
+        return found
+
+    def have_members(self, version: ColumnarVersion, columns: Sequence[Ids]) -> NDArray[np.bool_]:
+        """For each row of some first columns whether there is a fact that begins with it."""
+        assert not any(map(len, version.minus)), "what is there now has nothing taken from it"
+        rows = len(columns[0]) if columns else 1
+        bound = tuple(range(len(columns)))
+        order = (bound, tuple(range(len(columns), version.table.arity)))
+        found = np.zeros(rows, np.bool_)
+        for source in _all_of(version.table, *version.plus):
+            runs = _runs(source, order)
+            lefts = part(self.pairs, columns, rows, grow=False)
+            for keys, dead, _ in runs:
+                found |= first_live(dead, *self._ranges(keys, lefts, single=False))
+        return found
 
     # Tables.
 
@@ -519,7 +579,7 @@ class ColumnarEngine:
     def bytes(self, kept: Table | Facts) -> int:
         return kept.nbytes
 
-    def fan_out(self, version: Version, bound: Sequence[int]) -> float:
+    def fan_out(self, version: ColumnarVersion, bound: Sequence[int]) -> float:
         size = len(version.table) + sum(map(len, version.plus))
         if not size or not bound:
             return float(size)
@@ -528,33 +588,18 @@ class ColumnarEngine:
         largest = _largest(version)
         return float(len(largest) / max(1, largest.distinct(tuple(bound))))
 
-    def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
+    def agreeing_pairs(self, a: ColumnarVersion, i: int, b: ColumnarVersion, j: int) -> float:
         return float(agreeing_pairs(self._by_column(a, i), self._by_column(b, j)))
 
-    def _by_column(self, version: Version, column: int) -> Keys:
+    def _by_column(self, version: ColumnarVersion, column: int) -> Keys:
         """The keys of the largest part of a version, a column first."""
         free = tuple(c for c in range(version.table.arity) if c != column)
         runs = _runs(_largest(version), ((column,), free))
         return max((keys for keys, *_ in runs), key=len, default=np.empty(0, np.uint64))
 
-    def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> list[tuple[float, dict[str, float]]]:
-        found = []
-        for version, terms in atoms:
-            largest = _largest(version)
-            found.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
-        return core(found, len(self.dictionary), self.scan)
-
-    def flat(self, version: Version) -> Version:
-        if not version.plus and not version.minus and not version.table.dead:
-            return version
-        return Version(self.table(version.table.arity), (self._sum(version),))
-
-    def _sum(self, version: Version) -> Facts:
+    def sum_of(self, version: ColumnarVersion) -> Facts:
         parts = [version.table.facts(), *version.plus, *(f.negated() for f in version.minus)]
         return sum_facts(parts, self.pairs, version.table.arity)
-
-    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
-        return len(table) + len(removed) == len(added)
 
     def facts(self, table: Table) -> Facts:
         return table.facts()
@@ -584,16 +629,13 @@ class ColumnarEngine:
     def shrink(self, table: Table, facts: Facts, support: Support) -> Facts:
         return table.shrink(facts, support) if len(facts) else facts
 
-    def together(self, parts: Sequence[Facts], arity: int) -> Facts:
+    def disjoint_union(self, parts: Sequence[Facts], arity: int) -> Facts:
         parts = [p for p in parts if len(p)]
         if len(parts) < 2:
             return parts[0].once() if parts else self.no_facts(arity)
         return Facts(self.pairs, arity, np.sort(np.concatenate([p.keys for p in parts])))
 
-    def fewer(self, parts: list[Facts], arity: int) -> list[Facts]:
-        return parts
-
-    def settle(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
+    def recount(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
         nothing = self.no_facts(table.arity)
         if not table.runs and not (len(asserted) and len(signed)):
             facts = asserted if len(asserted) else signed
@@ -613,7 +655,7 @@ class ColumnarEngine:
         table.delete(removed)
         return added, removed
 
-    def refound(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
+    def change_foundations(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
         self.adjust(table, asserted, "asserted")
         self.adjust(table, signed, "nonrecursive")
         touched = union(asserted.once(), signed.once())
@@ -631,13 +673,6 @@ class ColumnarEngine:
 
         return table.select(facts, test).once()
 
-    def each(
-        self, apply: Callable[[Item], Result], items: Sequence[Item], facts: Iterable[Facts]
-    ) -> list[Result]:
-        if len(items) < 2 or self.threads < 2 or sum(map(len, facts)) < _WORTH_THREADS:
-            return [apply(item) for item in items]
-        return self._at_once(apply, items)
-
     def _at_once(self, apply: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """`apply` to each item on all cores; waits for all, whatever happens."""
         if self._pool is None:
@@ -652,14 +687,20 @@ class ColumnarEngine:
 
     # Facts in and out.
 
-    def read(self, given: FactInput, program: Program) -> dict[Predicate, Facts]:
-        return encode_facts(self, given, program)
+    def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, Facts]:
+        return encode_chunks(self, chunks)
+
+    def owns(self, table: object) -> bool:
+        return False
+
+    def encode_table(self, table: object, types: Sequence[str]) -> Facts:
+        raise AssertionError("no table is in a form of the engine's own")
 
     def decode(self, facts: Facts) -> FactTable:
         return FactTable(self.dictionary, facts.arity, len(facts), facts.columns)
 
-    def show(self, facts: Facts) -> FactTable:
-        return self.decode(facts)
+    def show(self, facts: Facts, names: Sequence[str]) -> FactTable:
+        return self.decode(facts).named(names)
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
         facts = table.facts()
@@ -677,8 +718,22 @@ class ColumnarEngine:
 
     # Updates.
 
+    def tidy(self, tables: Sequence[Table], facts: Sequence[Facts]) -> None:
+        size = len(self.dictionary) + self.pairs.size
+        if size < 2 * self._tidied + self.numbers.worth_tidying or self.dictionary.leans:
+            return
+        found = tidy(self.dictionary, self.pairs, tables, facts)
+        if found is not None:
+            self.dictionary, self.pairs = found.dictionary, found.pairs
+            for aggregator in self._aggregators:
+                aggregator.forget()
+        self._tidied = len(self.dictionary) + self.pairs.size
+
     def begin(self) -> None:
         self.journal.begin()
+
+    def note(self, restore: Callable[[], None]) -> None:
+        self.journal.note(restore)
 
     def commit(self) -> None:
         self.journal.commit()
@@ -699,9 +754,12 @@ def _others(terms: Sequence[Term], name: str) -> tuple[int, ...]:
     return tuple(i for i, t in enumerate(terms) if not (isinstance(t, Variable) and t.name == name))
 
 
-def _largest(version: Version) -> Source:
-    found: Source = max((version.table, *version.plus), key=len)
-    return found
+def _largest(version: ColumnarVersion) -> Source:
+    return max(_all_of(version.table, *version.plus), key=len)
+
+
+def _all_of(*sources: Source) -> tuple[Source, ...]:
+    return sources
 
 
 def _runs(source: Source, order: Order) -> list[tuple[Keys, Flags, Counts | None]]:

@@ -110,6 +110,9 @@ class Facts:
             self._distinct[bound] = int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
         return self._distinct[bound]
 
+    def forget_indexes(self) -> None:
+        self._indexes, self._distinct = {}, {}
+
     @property
     def nbytes(self) -> int:
         arrays = [(self.keys, self.counts), *self._indexes.values()]

@@ -110,6 +110,18 @@ def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
     return probe, right
 
 
+@njit("b1[::1](u1[::1], i8[::1], i8[::1])", **_options)
+def first_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
+    """For each range whether something in it is live; no marks stand for all live."""
+    found = np.zeros(low.shape[0], np.bool_)
+    for i in range(low.shape[0]):
+        for j in range(low[i], high[i]):
+            if dead.shape[0] == 0 or dead[j] == 0:
+                found[i] = True
+                break
+    return found
+
+
 _LIST = "u8[::1], i8[::1], i8[::1], i8[::1]"
 _SHORT = "u4[::1], i4[::1], i8[::1], i8[::1]"
 """Keys, or only their lower halves, with counts, and per row where its keys begin and end."""

@@ -9,21 +9,24 @@ dead and without support is dropped then.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hdlog.engines.columnar.budget import Budget
 from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary
-from hdlog.engines.columnar.journal import Journal
 from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, grow_run, locate, merge_order, merge_runs
 from hdlog.engines.columnar.keys import PairTable
+from hdlog.journal import Journal
+from hdlog.tuning import Numbers
 
 Support = Literal["asserted", "nonrecursive", "recursive"]
 _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
-MOST_RUNS, SMALL_RUN = 10, 1 << 14
+_STORED, _INDEXED = 26, 24
+"""Bytes that a fact takes in a run with its supports, and while it is put into an index."""
 
 
 @dataclass(eq=False)
@@ -36,6 +39,15 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def with_keys(self, keys: Keys, order: Rows | None) -> Self:
+        """The same rows with other keys, in another order."""
+        changes: dict[str, Any] = {"keys": keys}
+        if order is not None:
+            for name in (f.name for f in fields(self) if f.name not in ("keys", "born")):
+                values = getattr(self, name)
+                changes[name] = values[order] if len(values) else values
+        return replace(self, **changes)
 
     def mark(self, at: Rows, dead: bool, journal: Journal) -> None:
         if not len(self.dead):
@@ -59,7 +71,8 @@ class SupportedRun(Run):
 class Index:
     """Runs of keys in one order of the columns."""
 
-    def __init__(self, order: Order, journal: Journal, runs: list[Run]) -> None:
+    def __init__(self, order: Order, journal: Journal, runs: list[Run], small_run: int) -> None:
+        self.small_run = small_run
         self.order = order
         self.journal = journal
         self.runs = runs
@@ -99,7 +112,7 @@ class Index:
                 return
 
     def _merge(self) -> None:
-        while len(self.runs) > 1 and len(self.runs[-2]) <= max(SMALL_RUN, len(self.runs[-1])):
+        while len(self.runs) > 1 and len(self.runs[-2]) <= max(self.small_run, len(self.runs[-1])):
             b, a = self.runs.pop(), self.runs.pop()
             order = merge_order(a.keys, b.keys)
             keys = np.concatenate([a.keys, b.keys])[order]
@@ -120,7 +133,11 @@ def _marks(run: Run) -> Flags:
 class Table:
     """The facts of one predicate."""
 
-    def __init__(self, pairs: PairTable, arity: int, journal: Journal) -> None:
+    def __init__(
+        self, pairs: PairTable, arity: int, journal: Journal, budget: Budget, numbers: Numbers
+    ) -> None:
+        self.budget = budget
+        self.numbers = numbers
         self.pairs = pairs
         self.arity = arity
         self.journal = journal
@@ -158,9 +175,10 @@ class Table:
         if order == primary(self.arity):
             return list(self.runs)
         if order not in self.indexes:
+            self.budget.check(self.live, _INDEXED, "an index")
             keys = keys_of(self.pairs, self.facts().columns(), order, self.live)
             runs = [Run(np.sort(keys))] if len(keys) else []
-            index = self.indexes[order] = Index(order, self.journal, runs)
+            index = self.indexes[order] = Index(order, self.journal, runs, self.numbers.small_run)
             # Made in mid-update, it shows that update's changes, and goes with them.
             self.journal.note(lambda: self._forget(order, index))
         return self.indexes[order].runs
@@ -352,6 +370,7 @@ class Table:
         self.live = len(keys)
 
     def _run(self, keys: Keys, counts: NDArray[np.int64], support: Support, dead: Flags) -> SupportedRun:
+        self.budget.check(len(keys), _STORED, "a table")
         run = SupportedRun(
             keys,
             dead,
@@ -413,9 +432,12 @@ class Table:
     def _merge(self) -> None:
         """Merge while the last run is the larger of the last two, or both are small, or there are many."""
         while len(self.runs) > 1 and (
-            len(self.runs[-2]) <= max(SMALL_RUN, len(self.runs[-1])) or len(self.runs) > MOST_RUNS
+            len(self.runs[-2]) <= max(self.numbers.small_run, len(self.runs[-1]))
+            or len(self.runs) > self.numbers.most_runs
         ):
-            b, a = self.runs.pop(), self.runs.pop()
+            b, a = self.runs[-1], self.runs[-2]
+            self.budget.check(len(a) + len(b), _STORED, "a table")
+            del self.runs[-2:]
             keys, dead, asserted, fixed, recursive = merge_runs(*a.arrays(), *b.arrays())
             self.runs.append(SupportedRun(keys, dead, self.journal.number, asserted, fixed, recursive))
 

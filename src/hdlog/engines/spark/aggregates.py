@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Frame, Keeper, union
+from hdlog.engines.spark.relation import Facts, late
 from hdlog.engines.spark.values import VALUE_SCHEMA, with_values
 from hdlog.program.functions import NoValue, aggregate
 from hdlog.program.model import AggregateCall
 from hdlog.program.ntriples import parse_term, term_text
+from hdlog.program.terms import Variable
+from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS
+
+if TYPE_CHECKING:
+    from hdlog.engines.spark.engine import SparkEngine, SparkVersion
 
 _NATIVE = {"sum": "try_sum", "min": "min", "max": "max"}
+
+
+class Aggregator:
+    """One aggregate. All of a group is looked at again when something of it changes."""
+
+    def __init__(self, engine: SparkEngine, width: int, call: AggregateCall, column: int) -> None:
+        assert not call.distinct, "different values are a predicate of their own"
+        self.engine = engine
+        self.width = width
+        self.call = call
+        self.column = column
+
+    def values(self, version: SparkVersion, groups: Facts) -> Facts:
+        engine = self.engine
+        variables = [Variable(str(i)) for i in range(version.table.arity)]
+        members = engine.join(
+            engine.scan(engine.distinct(groups), variables[: self.width]), version, variables
+        )
+        if members.frame is None:
+            return Facts(self.width + 1)
+        rows = engine.project(members, variables).sums()
+        frame = aggregate_groups(engine.dictionary, engine.keeper, rows, self.width, self.call, self.column)
+        return late(self.width + 1, frame, summed=True)
+
+    def change(self, delta: Facts, after: SparkVersion, present: SparkVersion) -> Facts:
+        engine = self.engine
+        groups = engine.first_columns(delta, self.width)
+        variables = [Variable(str(i)) for i in range(self.width + 1)]
+        rows = engine.join(engine.scan(groups, variables[: self.width]), present, variables)
+        before = engine.project(rows, variables)
+        return engine.plus([self.values(after, groups), engine.negate(before)], self.width + 1)
 
 
 def aggregate_groups(
@@ -25,8 +62,6 @@ def aggregate_groups(
     value = f"c{position} AS value" if call.argument is not None else "0L AS value"
     members = rows.where("m > 0").select(*keys, "0 AS k", value)
     grouped = [*keys, "k"]
-    if call.distinct and call.argument is not None:
-        members = members.totals([*grouped, "value"], "count(1) AS n").select(*grouped, "value")
     if call.function == "count" or call.argument is None:
         counted = members.totals(grouped, f"{INTEGERS}L + count(1) AS value")
         return _facts(counted, keys)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, name_number
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import CARE, Frame, Keeper, union
 from hdlog.engines.spark.relation import Relation, column
@@ -20,6 +19,7 @@ from hdlog.program.functions import NoValue, evaluate, holds, number, text
 from hdlog.program.model import Call, Expression, expression_variables
 from hdlog.program.ntriples import parse_term, term_text
 from hdlog.program.terms import XSD_INTEGER, Constant, Literal, Variable
+from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, name_number
 
 _ARITHMETIC = {"add": "try_add", "sub": "try_subtract", "mul": "try_multiply"}
 _COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

@@ -8,31 +8,43 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hdlog.engines.identifiers import (
+from hdlog.engines.spark.frames import Frame, Keeper, SparkFailed, union
+from hdlog.program.ntriples import (
+    MOST_CHARACTERS,
+    SKOLEM,
+    SkolemPart,
+    TermTooLarge,
+    is_typed,
+    skolem_parts,
+    term_text,
+)
+from hdlog.program.terms import Constant
+from hdlog.reading.identifiers import (
     INTEGER_LIMIT,
     INTEGER_MARK,
     INTEGERS,
+    SKOLEMS,
     StoreIds,
     inline_integer,
     integer_text,
     skolem_ids,
 )
-from hdlog.engines.spark.frames import Frame, Keeper, SparkFailed, union
-from hdlog.program.ntriples import SKOLEM, is_typed, parse_term, term_text
-from hdlog.program.terms import Constant, Skolem
 
-_MANY = 10_000
 _ID_TEXT = "id BIGINT, text STRING"
 _TYPED = "startswith(text, '\"') AND NOT endswith(text, '\"')"
 _INTEGER_SQL = f"concat('\"', id - {INTEGERS}L, '{INTEGER_MARK}')"
-_SKOLEM_SQL = f"concat('{SKOLEM}.', array_join(transform(parts, t -> lower(hex(t))), '.'))"
+_MARKED = f"startswith(text, '{SKOLEM}')"
+_TOKENS = f"if(id >= {SKOLEMS}L, substring(text, {len(SKOLEM) + 1}), concat('t', lower(hex(text))))"
+"""What the text of an argument adds to that of a Skolem term."""
 
 
 class Dictionary:
     """Integers and Skolem terms need no place in it; all other terms get the next ids."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeper, unsent: int) -> None:
+        """So many new terms wait in the driver before they become a frame."""
         self._keeper = keeper
+        self._most_unsent = unsent
         self._parts: list[Frame] = []
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
@@ -56,13 +68,13 @@ class Dictionary:
 
     # From texts to ids.
 
-    def encode(self, texts: Iterable[str]) -> StoreIds:
-        given = list(texts)
+    def encode(self, texts: Iterable[str] | pa.Array) -> StoreIds:
+        given = texts.to_pylist() if isinstance(texts, pa.Array) else list(texts)
         wanted = [text for text in dict.fromkeys(given) if text not in self._ids]
-        self._learn(text for text in wanted if not text.startswith(f"{SKOLEM}."))
-        for text in wanted:
-            if text.startswith(f"{SKOLEM}."):
-                self._ids[text] = self._encode_skolem(text)
+        skolems = {text: parts for text in wanted if (parts := skolem_parts(text)) is not None}
+        self._learn(text for text in wanted if text not in skolems)
+        for text, parts in skolems.items():
+            self._ids[text] = self._encode_skolem(text, parts)
         return np.array([self._ids[text] for text in given], np.int64)
 
     def _learn(self, texts: Iterable[str]) -> None:
@@ -83,26 +95,19 @@ class Dictionary:
                 self.next += 1
                 self.typed = self.typed or is_typed(text)
 
-    def _encode_skolem(self, text: str) -> int:
-        term = parse_term(text)
-        assert isinstance(term, Skolem)
-        arguments = [self.encode([term_text(a)]) for a in term.arguments]
-        identifier = int(skolem_ids(term.name, arguments, 1)[0])
-        if identifier not in self._texts:
-            self._texts[identifier] = text
-            self._pending.append(
-                self._frame(
-                    pa.table(
-                        {
-                            "id": [identifier],
-                            "name": [term.name],
-                            "args": pa.array([[int(a[0]) for a in arguments]], pa.list_(pa.int64())),
-                        }
-                    ),
-                    "id BIGINT, name STRING, args ARRAY<BIGINT>",
-                )
-            )
-        return identifier
+    def _encode_skolem(self, text: str, parts: Sequence[SkolemPart]) -> int:
+        made: list[int] = []
+        rows: list[tuple[int, str, list[int]]] = []
+        for name, given in parts:
+            arguments = [made[a] if isinstance(a, int) else int(self.encode([a])[0]) for a in given]
+            made.append(int(skolem_ids(name, [np.array([a]) for a in arguments], 1)[0]))
+            rows.append((made[-1], name, arguments))
+        if made[-1] not in self._texts:
+            self._texts[made[-1]] = text
+            ids, names, lists = zip(*rows, strict=True)
+            table = pa.table({"id": ids, "name": names, "args": pa.array(lists, pa.list_(pa.int64()))})
+            self._pending.append(self._frame(table, "id BIGINT, name STRING, args ARRAY<BIGINT>"))
+        return made[-1]
 
     def encode_terms(self, terms: Iterable[Constant]) -> StoreIds:
         return self.encode(map(term_text, terms))
@@ -118,14 +123,13 @@ class Dictionary:
         new = texts.select("text").where("text IS NOT NULL").distinct("text")
         if known is not None:
             new = new.join(known.select("text"), ["text"], "left_anti")
-        skolem = f"startswith(text, '{SKOLEM}.')"
         kept, found = self._keeper.keep(
             new,
-            {"typed": f"count_if({_TYPED})", "skolems": f"count_if({skolem})"},
+            {"typed": f"count_if({_TYPED})", "skolems": f"count_if({_MARKED})"},
         )
         if found["skolems"]:
-            self.encode(self._keeper.collect(kept.where(skolem)).column("text").to_pylist())
-            kept = kept.where(f"NOT {skolem}")
+            self.encode(self._keeper.collect(kept.where(_MARKED)).column("text").to_pylist())
+            kept = kept.where(f"NOT {_MARKED}")
         count = found["rows"] - found["skolems"]
         if count:
             numbered = kept.select(f"{self.next - 1}L + row_number() OVER (ORDER BY text) AS id", "text")
@@ -153,7 +157,7 @@ class Dictionary:
 
     def frame(self) -> Frame | None:
         """All terms that have a text: id and text."""
-        if len(self._unsent) > _MANY:
+        if len(self._unsent) > self._most_unsent:
             self._add(self._keeper.keep(self._driver_part(), {})[0])
             self._unsent = []
         parts = [*self._parts, *([self._driver_part()] if self._unsent else [])]
@@ -192,12 +196,19 @@ class Dictionary:
         )
         arguments = places.select("id").where("id IS NOT NULL").distinct("id")
         spelt = places.join(self.texts_of(arguments), ["id"], "left")
-        whole = spelt.totals(
+        tokens = spelt.select("skolem", "name", "place", f"{_TOKENS} AS token")
+        whole = tokens.totals(
             ["skolem", "name"],
-            "array_sort(collect_list(named_struct('place', place, 'text', text))) AS found",
+            "count(token) AS n",
+            "array_sort(collect_list(named_struct('place', place, 'token', token))) AS found",
         )
-        parts = "concat(array(name), filter(transform(found, f -> f.text), t -> t IS NOT NULL)) AS parts"
-        return whole.select("skolem AS id", parts).select("id", f"{_SKOLEM_SQL} AS text")
+        first = f"concat('{SKOLEM}', n, '-', lower(hex(name)))"
+        rest = "filter(transform(found, f -> f.token), t -> t IS NOT NULL)"
+        texts = whole.select("skolem AS id", f"array_join(concat(array({first}), {rest}), '.') AS text")
+        kept, told = self._keeper.keep(texts, {"longest": "max(length(text))"})
+        if told["longest"] > MOST_CHARACTERS:
+            raise TermTooLarge
+        return kept
 
     def text(self, identifier: int) -> str:
         return self.texts(np.array([identifier]))[0]
@@ -210,6 +221,15 @@ class Dictionary:
             found = self._keeper.collect(self.texts_of(frame))
             self._texts |= dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
         return [integer_text(i) if i < 0 else self._texts[i] for i in numbers]
+
+    def text_array(self, ids: StoreIds) -> pa.Array:
+        return pa.array(self.texts(ids), pa.large_string())
+
+    def translate(self, numbers: NDArray[np.int64], ids: StoreIds) -> StoreIds:
+        return np.where(numbers < 0, numbers, ids[np.maximum(numbers, 0)] if len(ids) else 0)
+
+    def double_values(self, ids: StoreIds) -> NDArray[np.float64] | None:
+        return None  # they have texts
 
     def integer_values(self, ids: StoreIds) -> NDArray[np.int64] | None:
         return ids - np.int64(INTEGERS) if (ids < 0).all() else None
@@ -230,6 +250,14 @@ class Dictionary:
         self._pending.append(
             made.select(f"{identifier} AS id", f"{sql_text(name)} AS name", f"{args} AS args")
         )
+
+    def begin(self) -> None:
+        """Before an update."""
+        self.flush()
+
+    def roll_back(self) -> None:
+        """Forget the Skolem terms that an update made: two of them may have the same id."""
+        self._pending = []
 
     def flush(self) -> None:
         """Skolem terms noted so far into the dictionary, checking that no two share an id."""

@@ -14,47 +14,68 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hdlog.engines.decode import FactTable
-from hdlog.engines.identifiers import StoreIds
-from hdlog.engines.load import FactInput, encode_facts
-from hdlog.engines.protocol import Support, Version
+from hdlog.engines.encoding import encode_chunks
+from hdlog.engines.protocol import Hints, Support, Version
 from hdlog.engines.spark import builtins, show
-from hdlog.engines.spark.aggregates import aggregate_groups
+from hdlog.engines.spark.aggregates import Aggregator
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Frame, Keeper, union
 from hdlog.engines.spark.intake import encode_frame
 from hdlog.engines.spark.relation import Facts, Relation, column, columns, late, names_of
 from hdlog.engines.spark.session import SETTINGS, start_session
-from hdlog.engines.spark.table import SUPPORTS, Content, Run, Table, state_columns
-from hdlog.program.model import AggregateCall, Expression, Predicate, Program
+from hdlog.engines.spark.table import SUPPORTS, Run, Table, state_columns
+from hdlog.journal import Journal
+from hdlog.program.model import AggregateCall, Expression, Predicate
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Term, Variable
+from hdlog.reading.chunks import Chunk
+from hdlog.reading.identifiers import StoreIds
+from hdlog.tuning import Numbers
 
-_SMALL = 500_000
-"""Rows up to which a side of a join is sent to all executors."""
-_LIKELY_SMALL = 200_000
-"""Likewise by an estimate; if that was far off, the update is run again with care."""
-_HASHED = 2_000_000
-"""Rows of a partition up to which a join builds a hash table of the smaller side and does not sort both."""
-_MOST_PARTS = 16
 _FOUNDED = "(a + da <> 0 OR n + dn <> 0)"
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+SparkVersion = Version[Facts, Table]
 Kept = TypeVar("Kept")
 
 
+class SparkHints(Hints[Facts, Table]):
+    """Spark joins a union as well as one frame, and a core would take as many jobs as the join itself."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self.engine = engine
+
+    def merge_parts(self, parts: list[Facts], arity: int) -> list[Facts]:
+        """The frames of many rounds as one, so that theirs can go."""
+        if len(parts) <= self.engine.numbers.most_parts:
+            return parts
+        whole = self.engine.disjoint_union(parts, arity)
+        whole.kept = False
+        return [self.engine.keep(whole)]
+
+    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
+        came, went = (0 if f.frame is None else f.rows for f in (added, removed))
+        return came is not None and went is not None and len(table) + went == came
+
+
 class SparkEngine:
-    def __init__(self, spark: SparkSession | None = None, partitions: int | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        partitions: int | None = None,
+        numbers: Numbers | None = None,
+    ) -> None:
         """`partitions` of all shuffles: one for each core by default; more for more than some millions of facts a core."""
+        self.numbers = numbers or Numbers()
+        self.hints = SparkHints(self)
+        self.journal = Journal()
         self.spark = spark or start_session()
         for key, value in SETTINGS.items():
             self.spark.conf.set(key, value)
         self.say: Callable[[str], None] = lambda _: None
         """where to tell what goes on"""
-        self.keeper = Keeper(self.spark)
+        self.keeper = Keeper(self.spark, self.numbers.interpreted)
         self.partitions = 0
         self.spread(partitions or self.spark.sparkContext.defaultParallelism)
-        self.dictionary = Dictionary(self.keeper)
-        self._changed: dict[Table, Content] = {}
+        self.dictionary = Dictionary(self.keeper, self.numbers.unsent_terms)
 
     def spread(self, partitions: int) -> None:
         """Into how many parts data is shuffled from now on, at least."""
@@ -62,7 +83,7 @@ class SparkEngine:
             self.partitions = self.keeper.partitions = partitions
 
     def table(self, arity: int) -> Table:
-        return Table(self.keeper, arity)
+        return Table(self.keeper, arity, self.numbers.most_spark_runs)
 
     # Relations.
 
@@ -93,7 +114,7 @@ class SparkEngine:
     def _identifier(self, term: Constant) -> int:
         return int(self.dictionary.encode_terms([term])[0])
 
-    def _parts(self, version: Version) -> list[tuple[Frame, int, int]]:
+    def _parts(self, version: SparkVersion) -> list[tuple[Frame, int, int]]:
         """What adds up to a version: frames with keys and `m`, a sign, and how many rows."""
         table = version.table
         sets = [(f, 1) for f in version.plus] + [(f, -1) for f in version.minus]
@@ -107,7 +128,7 @@ class SparkEngine:
         rest = [(f, sign) for f, sign in sets if f.frame is not None and (f, sign) not in undone]
         return parts + [(f.frame, sign, self._about(f)) for f, sign in rest if f.frame is not None]
 
-    def _right(self, version: Version, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
+    def _right(self, version: SparkVersion, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
         """All rows of an atom with their multiplicity as `w`, how many there are at most, and of one fact."""
         names = names_of(terms)
         parts = self._parts(version)
@@ -119,7 +140,7 @@ class SparkEngine:
         ]
         return union(frames), sum(rows for _, _, rows in parts), len(parts)
 
-    def join(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+    def join(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
         found = names_of(terms)
         names = (*left.names, *(n for n in found if n not in left.names))
         right, rows, times = self._right(version, terms)
@@ -136,19 +157,19 @@ class SparkEngine:
     def _placed(self, left: Relation, right: Frame, rows: int) -> tuple[Frame, Frame]:
         """Both sides of a join, with a hint on the one that is to be looked up in."""
         assert left.frame is not None, "an empty side is no side"
-        if left.bound is not None and left.bound <= min(_SMALL, rows):
+        if left.bound is not None and left.bound <= min(self.numbers.broadcast, rows):
             return left.frame.hinted("BROADCAST"), right
-        if not self.keeper.careful and left.estimate <= min(_LIKELY_SMALL, rows):
+        if not self.keeper.careful and left.estimate <= min(self.numbers.likely_broadcast, rows):
             return left.frame.hinted("BROADCAST"), right
-        if rows <= _SMALL:
+        if rows <= self.numbers.broadcast:
             return left.frame, right.hinted("BROADCAST")
-        if min(left.estimate, rows) > _HASHED * self.partitions:
+        if min(left.estimate, rows) > self.numbers.hashed * self.partitions:
             return left.frame, right
         if left.estimate < rows:
             return left.frame.hinted("SHUFFLE_HASH"), right
         return left.frame, right.hinted("SHUFFLE_HASH")
 
-    def antijoin(self, left: Relation, version: Version, terms: Sequence[Term]) -> Relation:
+    def antijoin(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
         right, rows, times = self._right(version, terms)
         if left.frame is None or right is None:
             return left
@@ -156,7 +177,9 @@ class SparkEngine:
         if times > 1 or version.table.content.runs:
             right = right.select(*names, "w", "0 AS k").totals([*names, "k"], "sum(w) AS w").where("w <> 0")
         one = left.frame.select("*", "0 AS k")
-        there = right.select(*names, "0 AS k").hinted("BROADCAST" if rows <= _SMALL else "SHUFFLE_HASH")
+        there = right.select(*names, "0 AS k").hinted(
+            "BROADCAST" if rows <= self.numbers.broadcast else "SHUFFLE_HASH"
+        )
         kept = one.join(there, [*names, "k"], "left_anti").select(*left.columns, "m")
         return Relation(left.names, kept, left.estimate, left.bound)
 
@@ -164,12 +187,12 @@ class SparkEngine:
         self,
         left: Relation,
         name: str,
-        factors: Sequence[tuple[Version, Sequence[Term]]],
+        factors: Sequence[tuple[SparkVersion, Sequence[Term]]],
         needed: Sequence[str],
     ) -> Relation:
         """One join after the other: without indexes no row can choose its shortest list."""
 
-        def size(factor: tuple[Version, Sequence[Term]]) -> float:
+        def size(factor: tuple[SparkVersion, Sequence[Term]]) -> float:
             version, terms = factor
             bound = [i for i, t in enumerate(terms) if not (isinstance(t, Variable) and t.name == name)]
             return self.fan_out(version, bound)
@@ -212,9 +235,6 @@ class SparkEngine:
         frame = relation.frame.select(*map(column, kept), "m")
         return Relation(kept, frame, relation.estimate, relation.bound)
 
-    def width(self, relation: Relation) -> int:
-        return len(relation.names)
-
     def project(self, relation: Relation, terms: Sequence[Term]) -> Facts:
         if relation.frame is None:
             return Facts(len(terms))
@@ -237,7 +257,7 @@ class SparkEngine:
 
     def _about(self, facts: Facts) -> int:
         """How many facts, without asking Spark."""
-        return facts.rows if facts.rows is not None else _SMALL + 1
+        return facts.rows if facts.rows is not None else self.numbers.broadcast + 1
 
     def keep(self, found: Kept) -> Kept:
         if isinstance(found, Relation):
@@ -297,7 +317,7 @@ class SparkEngine:
         if a.frame is None or b.frame is None:
             return a
         left, right = a.sums(), b.sums().select(*b.keys)
-        there = right.hinted("BROADCAST" if self._about(b) <= _SMALL else "SHUFFLE_HASH")
+        there = right.hinted("BROADCAST" if self._about(b) <= self.numbers.broadcast else "SHUFFLE_HASH")
         return late(a.arity, left.join(there, a.keys, "left_anti"), summed=True)
 
     def union(self, a: Facts, b: Facts) -> Facts:
@@ -306,7 +326,7 @@ class SparkEngine:
         both = union([f.sums().select(*f.keys) for f in (a, b)])
         return late(a.arity, both.totals(a.keys, "1L AS m"), summed=True)
 
-    def rising(self, facts: Facts) -> Facts:
+    def positive(self, facts: Facts) -> Facts:
         if facts.frame is None or facts.positive == 0:
             return Facts(facts.arity)
         if facts.positive is not None and facts.positive == facts.rows:
@@ -316,7 +336,7 @@ class SparkEngine:
             found.positive, found.kept = facts.positive, facts.kept
         return found
 
-    def opposite(self, facts: Facts) -> Facts:
+    def negate(self, facts: Facts) -> Facts:
         if facts.frame is None:
             return facts
         positive = None if facts.positive is None or facts.rows is None else facts.rows - facts.positive
@@ -331,22 +351,14 @@ class SparkEngine:
         kept = facts.kept and facts.summed
         return Facts(facts.arity, frame, rows, rows, True, kept, facts.distinct, facts.origin)
 
-    def heads_of(self, facts: Facts, width: int) -> Facts:
+    def first_columns(self, facts: Facts, width: int) -> Facts:
         if facts.frame is None:
             return Facts(width)
         frame = facts.sums().select(*(columns(width) if width else ["0L AS c0"]))
         return late(width, frame.totals(columns(width), "1L AS m"), summed=True)
 
-    def aggregate(
-        self, version: Version, groups: Facts, width: int, call: AggregateCall, position: int
-    ) -> Facts:
-        variables = [Variable(str(i)) for i in range(version.table.arity)]
-        members = self.join(self.scan(self.distinct(groups), variables[:width]), version, variables)
-        if members.frame is None:
-            return Facts(width + 1)
-        rows = self.project(members, variables).sums()
-        frame = aggregate_groups(self.dictionary, self.keeper, rows, width, call, position)
-        return late(width + 1, frame, summed=True)
+    def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator:
+        return Aggregator(self, width, call, column)
 
     # Tables.
 
@@ -357,7 +369,7 @@ class SparkEngine:
         rows = sum(r.rows for r in kept.content.runs) if isinstance(kept, Table) else self.count(kept)
         return rows * 8 * (kept.arity + (4 if isinstance(kept, Table) else 1))
 
-    def fan_out(self, version: Version, bound: Sequence[int]) -> float:
+    def fan_out(self, version: SparkVersion, bound: Sequence[int]) -> float:
         size = len(version.table) + sum(self._about(f) for f in version.plus)
         if not size or not bound:
             return float(size)
@@ -371,7 +383,7 @@ class SparkEngine:
             values *= distinct[i] if distinct else rows**0.5
         return rows / max(1.0, min(values, float(rows)))
 
-    def meeting(self, a: Version, i: int, b: Version, j: int) -> float:
+    def agreeing_pairs(self, a: SparkVersion, i: int, b: SparkVersion, j: int) -> float:
         sides = []
         for version, position, name in ((a, i, "x"), (b, j, "y")):
             parts = self._parts(version)
@@ -381,17 +393,6 @@ class SparkEngine:
             sides.append(frame.select(f"c{position} AS k").totals(["k"], f"count(1) AS {name}"))
         pairs = sides[0].join(sides[1], ["k"]).totals([], "sum(CAST(x AS DOUBLE) * y) AS pairs")
         return float(self.keeper.collect(pairs)["pairs"][0].as_py() or 0.0)
-
-    def core(self, atoms: Sequence[tuple[Version, Sequence[Term]]]) -> None:
-        """It would take as many jobs as the join itself."""
-
-    def flat(self, version: Version) -> Version:
-        """Spark joins a union as well as one frame."""
-        return version
-
-    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
-        came, went = (0 if f.frame is None else f.rows for f in (added, removed))
-        return came is not None and went is not None and len(table) + went == came
 
     def facts(self, table: Table) -> Facts:
         frames = table.live()
@@ -427,9 +428,15 @@ class SparkEngine:
         return run
 
     def _note(self, table: Table) -> None:
-        if table not in self._changed:
-            self._changed[table] = table.content
+        if table.noted != self.journal.number:
+            table.noted = self.journal.number
             table.version += 1
+            content = table.content
+
+            def restore() -> None:
+                table.content = content
+
+            self.journal.note(restore)
 
     def live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
         return self._looked_up(table, facts, f"l = {int(wanted)}", not wanted)
@@ -459,13 +466,13 @@ class SparkEngine:
 
     def shrink(self, table: Table, facts: Facts, support: Support) -> Facts:
         dying = f"CASE WHEN l = 1 AND NOT {_FOUNDED} THEN -1L ELSE 0L END"
-        _, went = self._change(table, {support: self.opposite(facts)}, dying)
+        _, went = self._change(table, {support: self.negate(facts)}, dying)
         return went
 
-    def settle(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
+    def recount(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
         return self._change(table, {"asserted": asserted, "nonrecursive": signed}, _FOUNDATION)
 
-    def refound(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
+    def change_foundations(self, table: Table, asserted: Facts, signed: Facts) -> tuple[Facts, Facts]:
         gained, lost = self._change(
             table, {"asserted": asserted, "nonrecursive": signed}, _FOUNDATION, apply=False
         )
@@ -533,15 +540,7 @@ class SparkEngine:
             return Facts(arity)
         return Facts(arity, frame.where(f"turn = {turn}").select(*columns(arity), "1L AS m"), rows, rows)
 
-    def fewer(self, parts: list[Facts], arity: int) -> list[Facts]:
-        """The frames of many rounds as one, so that theirs can go."""
-        if len(parts) <= _MOST_PARTS:
-            return parts
-        whole = self.together(parts, arity)
-        whole.kept = False
-        return [self.keep(whole)]
-
-    def together(self, parts: Sequence[Facts], arity: int) -> Facts:
+    def disjoint_union(self, parts: Sequence[Facts], arity: int) -> Facts:
         filled = [self.distinct(p) for p in parts if p.frame is not None]
         if len(filled) < 2:
             return filled[0] if filled else Facts(arity)
@@ -552,24 +551,17 @@ class SparkEngine:
             found.origin = tuple(o for p in filled for o in p.origin)
         return found
 
-    def each(
-        self, apply: Callable[[Item], Result], items: Sequence[Item], facts: Iterable[Facts]
-    ) -> list[Result]:
-        return [apply(item) for item in items]
-
     # Facts in and out.
 
-    def read(self, given: FactInput, program: Program) -> dict[Predicate, Facts]:
-        """As the embedded engine does; DataFrames stay on Spark."""
-        if isinstance(given, Mapping):
-            frames = {n: f for n, f in given.items() if isinstance(f, DataFrame)}
-            if frames:
-                found = encode_facts(self, {n: t for n, t in given.items() if n not in frames}, program)
-                for name, frame in frames.items():
-                    predicate = name if isinstance(name, Predicate) else Predicate(name, len(frame.columns))
-                    found[predicate] = encode_frame(self.dictionary, self.keeper, frame)
-                return found
-        return encode_facts(self, given, program)
+    def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, Facts]:
+        return encode_chunks(self, chunks)
+
+    def owns(self, table: object) -> bool:
+        """DataFrames stay on Spark."""
+        return isinstance(table, DataFrame)
+
+    def encode_table(self, table: DataFrame, types: Sequence[str]) -> Facts:
+        return encode_frame(self.dictionary, self.keeper, table, types)
 
     def decode(self, facts: Facts) -> FactTable:
         rows = self.count(facts)
@@ -582,9 +574,10 @@ class SparkEngine:
 
         return FactTable(self.dictionary, facts.arity, rows, fetch)
 
-    def show(self, facts: Facts) -> DataFrame:
+    def show(self, facts: Facts, names: Sequence[str]) -> DataFrame:
         """A DataFrame of plain values: numbers where a column has nothing else, texts otherwise."""
-        return show.plain_values(self.dictionary, self.keeper, facts)
+        shown = show.plain_values(self.dictionary, self.keeper, facts)
+        return shown.toDF(*names) if names else shown
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
         whole = table.whole()
@@ -611,18 +604,24 @@ class SparkEngine:
 
     # Updates.
 
+    def tidy(self, tables: Sequence[Table], facts: Sequence[Facts]) -> None:
+        pass  # texts are in files and frames, and frames go with what uses them
+
     def begin(self) -> None:
-        self._changed = {}
+        self.journal.begin()
+        self.dictionary.begin()
+        self.journal.note(self.dictionary.roll_back)
+
+    def note(self, restore: Callable[[], None]) -> None:
+        self.journal.note(restore)
 
     def commit(self) -> None:
-        self._changed = {}
         self.dictionary.flush()
         self.keeper.release()
+        self.journal.commit()
 
     def roll_back(self) -> None:
-        for table, content in self._changed.items():
-            table.content = content
-        self._changed = {}
+        self.journal.roll_back()
 
 
 _FOUNDATION = f"CASE WHEN {_FOUNDED} AND l = 0 THEN 1L WHEN NOT {_FOUNDED} AND l = 1 THEN -1L ELSE 0L END"

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from hdlog import interrupts
 from hdlog.engines.protocol import RunAgain, TooManyDerivations
 from hdlog.errors import HdlogError
 
@@ -25,8 +26,6 @@ _TOO_LARGE = (
     "Not enough memory to build and broadcast",
 )
 """What Spark says of a side of a join that was not as small as it seemed."""
-_FEW = 100_000
-"""Rows that are read up to which compiling a plan takes longer than interpreting it."""
 
 
 class SparkFailed(HdlogError):
@@ -120,8 +119,10 @@ _released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, int | None]]
 class Keeper:
     """Runs jobs: the only place where Spark is made to compute."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, interpreted: int) -> None:
+        """Plans over up to so many rows are interpreted, not compiled."""
         self.spark = spark
+        self.interpreted = interpreted
         self.jobs = 0
         self.level = _level(spark)
         self._released = _released.setdefault(spark, deque())
@@ -158,7 +159,7 @@ class Keeper:
 
     def _prepare(self, frame: Frame) -> None:
         """Small rounds: no Java code made of the plan, which takes longer than running it, and one task, not several."""
-        large = sum(v.rows for v in frame.uses) > _FEW
+        large = sum(v.rows for v in frame.uses) > self.interpreted
         wanted = (large, self.partitions if large else 1)
         if wanted != self._prepared:
             self._prepared = wanted
@@ -169,7 +170,8 @@ class Keeper:
     def run(self, job: Any) -> Any:
         self.jobs += 1
         try:
-            return job()
+            with interrupts.let_through():
+                return job()
         except PySparkException as error:
             if CARE in str(error) or (not self.careful and any(text in str(error) for text in _TOO_LARGE)):
                 self.careful = True

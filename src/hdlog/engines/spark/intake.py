@@ -1,67 +1,147 @@
-"""DataFrames of users into facts."""
+"""DataFrames of users into facts, each value the term that `hdlog.reading.values` says."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql.types import BooleanType, DataType, DoubleType, FloatType, IntegralType, StringType
+from collections.abc import Iterator, Sequence
 
-from hdlog.engines.identifiers import INTEGER_LIMIT, INTEGERS
-from hdlog.engines.load import InputError
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Keeper
 from hdlog.engines.spark.relation import Facts, late
-from hdlog.program.terms import XSD_BOOLEAN, XSD_DOUBLE
+from hdlog.errors import InputError
+from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS
+from hdlog.reading.term_table import TermTable
+from hdlog.reading.values import BAD, column_ids
 
-_QUOTED = r"""concat('"', replace(replace(replace(replace(replace({c}, '\\', '\\\\'), '"', '\\"'), '\n', '\\n'), '\r', '\\r'), '\t', '\\t'), '"')"""
+_KINDS = (
+    IntegralType,
+    StringType,
+    BooleanType,
+    DoubleType,
+    FloatType,
+    DecimalType,
+    DateType,
+    TimestampType,
+    TimestampNTZType,
+)
 
 
-def encode_frame(dictionary: Dictionary, keeper: Keeper, data: DataFrame) -> Facts:
-    """The rows of a DataFrame as facts, each once; columns in order, whatever their names."""
+def encode_frame(
+    dictionary: Dictionary, keeper: Keeper, data: DataFrame, types: Sequence[str], any_size: bool = False
+) -> Facts:
+    """The rows of a DataFrame as facts, each once; columns in order, with their declared types.
+
+    Integers that are ids by themselves never leave Spark's own code. If there are larger ones, of `any_size`, all go through the
+    Python workers.
+    """
     arity = len(data.columns)
-    named = keeper.frame(data.toDF(*(f"g{i}" for i in range(arity))))
-    types = [field.dataType for field in data.schema.fields]
-    texts = [i for i, t in enumerate(types) if not isinstance(t, IntegralType)]
-    given = named.select(
+    kinds = [field.dataType for field in data.schema.fields]
+    _check_kinds(data.columns, kinds)
+    plain = [
+        isinstance(k, IntegralType) and t in ("", "any", "number") and not any_size
+        for k, t in zip(kinds, types, strict=True)
+    ]
+    named = data.toDF(*(f"g{i}" for i in range(arity)))
+    if not all(plain):
+        named = named.mapInArrow(_Encoder(plain, types), _schema(kinds, plain))
+    given = keeper.frame(named).select(
+        *(f"try_add({INTEGERS}L, g{i}) AS c{i}" if whole else f"c{i}" for i, whole in enumerate(plain)),
+        *(f"t{i}" for i, whole in enumerate(plain) if not whole),
+        *(f"g{i} IS NULL AS n{i}" if whole else f"n{i}" for i, whole in enumerate(plain)),
         *(
-            f"{INTEGERS}L + g{i} AS c{i}" if i not in texts else f"{_text_sql(i, types[i])} AS t{i}"
-            for i in range(arity)
+            f"(g{i} >= {INTEGER_LIMIT}L OR g{i} <= -{INTEGER_LIMIT}L) AS b{i}" if whole else f"b{i}"
+            for i, whole in enumerate(plain)
         ),
-        *(f"g{i} AS n{i}" for i in range(arity)),
     )
-    missing = " OR ".join(f"n{i} IS NULL" for i in range(arity)) or "false"
-    large = " OR ".join(f"abs(n{i}) >= {INTEGER_LIMIT}L" for i in range(arity) if i not in texts) or "false"
-    kept, told = keeper.keep(given, {"missing": f"count_if({missing})", "large": f"count_if({large})"})
-    if told["missing"]:
-        raise InputError(
-            f"a table of facts has no missing values; {told['missing']:,} rows of the DataFrame do"
-        )
-    if told["large"]:
-        raise InputError(
-            f"numbers of a DataFrame must be below 2^61; those of {told['large']:,} rows are not"
-        )
+    figures: dict[str, str] = {}
+    for what in "nb":
+        figures |= {f"{what}{i}": f"count_if({what}{i})" for i in range(arity)}
+    kept, told = keeper.keep(given, figures)
+    if any(told[f"b{i}"] for i, whole in enumerate(plain) if whole):
+        return encode_frame(dictionary, keeper, data, types, any_size=True)
+    _check_values(data.columns, types, told)
+    texts = [i for i, whole in enumerate(plain) if not whole]
     for i in texts:
         dictionary.intern(kept.select(f"t{i} AS text"))
     frame = kept
     for i in texts:
         known = dictionary.frame()
-        assert known is not None, "the texts have ids by now"
-        frame = frame.join(known.select("text AS t" + str(i), f"id AS c{i}"), [f"t{i}"])
-    return late(
-        arity,
-        frame.select(*(f"c{i}" for i in range(arity))).totals([f"c{i}" for i in range(arity)], "1L AS m"),
-        True,
-    )
+        if known is None:
+            continue
+        looked_up = frame.join(known.select("text AS t" + str(i), f"id AS i{i}"), [f"t{i}"], "left")
+        others = [n for n in looked_up.names if n not in (f"c{i}", f"i{i}", f"t{i}")]
+        frame = looked_up.select(*others, f"coalesce(c{i}, i{i}) AS c{i}")
+    columns = [f"c{i}" for i in range(arity)]
+    return late(arity, frame.select(*columns).totals(columns, "1L AS m"), True)
 
 
-def _text_sql(number: int, kind: DataType) -> str:
-    """The N-Triples text of a value."""
-    name = f"g{number}"
-    if isinstance(kind, StringType):
-        return _QUOTED.format(c=name)
-    if isinstance(kind, BooleanType):
-        return f"concat('\"', {name}, '\"^^<{XSD_BOOLEAN}>')"
-    if isinstance(kind, DoubleType | FloatType):
-        return f"concat('\"', CAST({name} AS DOUBLE), '\"^^<{XSD_DOUBLE}>')"
-    raise InputError(
-        f"column {number + 1} of the DataFrame has the type {kind.simpleString()}; cast it to a string"
-    )
+def _check_kinds(names: Sequence[str], kinds: Sequence[DataType]) -> None:
+    for name, kind in zip(names, kinds, strict=True):
+        if not isinstance(kind, _KINDS):
+            raise InputError(
+                f"column {name} of the DataFrame has the type {kind.simpleString()}, which no value of a fact has; "
+                "cast it to a string"
+            )
+
+
+def _check_values(names: Sequence[str], types: Sequence[str], told: dict[str, int]) -> None:
+    for i, (name, type_) in enumerate(zip(names, types, strict=True)):
+        if told[f"n{i}"]:
+            raise InputError(f"column {name} of the DataFrame: a value is missing in {told[f'n{i}']:,} rows")
+        if told[f"b{i}"]:
+            what = f"no {type_}" if type_ not in ("", "any") else "no values a fact can have"
+            raise InputError(
+                f"column {name} of the DataFrame: the values of {told[f'b{i}']:,} rows are {what}"
+            )
+
+
+def _schema(kinds: Sequence[DataType], plain: Sequence[bool]) -> str:
+    fields = []
+    for i, whole in enumerate(plain):
+        if whole:
+            fields.append(f"g{i} {kinds[i].simpleString()}")
+        else:
+            fields += [f"c{i} BIGINT", f"t{i} STRING", f"n{i} BOOLEAN", f"b{i} BOOLEAN"]
+    return ", ".join(fields)
+
+
+class _Encoder:
+    """Batches of values into batches with, for each value, the id of an integer, or a text; missing; bad."""
+
+    def __init__(self, plain: Sequence[bool], types: Sequence[str]) -> None:
+        self.plain, self.types = plain, types
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns: dict[str, pa.Array] = {}
+            for i, (whole, type_) in enumerate(zip(self.plain, self.types, strict=True)):
+                given = batch.column(i)
+                if whole:
+                    columns[f"g{i}"] = given
+                    continue
+                terms = TermTable()
+                ids = column_ids(terms, given, type_)
+                missing = given.is_null().to_numpy(zero_copy_only=False)
+                bad = (ids == BAD) & ~missing
+                inline = (ids < 0) & (ids != BAD)
+                texts = terms.texts()
+                columns[f"c{i}"] = pa.array(ids, mask=~inline)
+                columns[f"t{i}"] = texts.take(pa.array(np.maximum(ids, 0), mask=ids < 0))
+                columns[f"n{i}"] = pa.array(missing)
+                columns[f"b{i}"] = pa.array(bad)
+            yield pa.record_batch(columns)

@@ -9,9 +9,12 @@ import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hdlog.errors import UsageError
@@ -37,9 +40,10 @@ _START = {
     "spark.sql.ui.explainMode": "simple",
     # Rounds come again with the same shape of plan, and components have shapes of their own.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
     "spark.log.level": "ERROR",
 }
+_QUIET = Path(__file__).with_name("quiet.properties")
+"""What Spark says while it starts: errors."""
 
 
 def start_session(
@@ -53,12 +57,28 @@ def start_session(
     # Workers are to find the same Python and the same packages as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")
-    options: dict[str, Any] = {**_START, **SETTINGS, "spark.driver.memory": memory or _half_of_the_machine()}
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    options: dict[str, Any] = {
+        **_START,
+        **SETTINGS,
+        "spark.driver.memory": memory or _half_of_the_machine(),
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={_QUIET.as_uri()}",
+    }
     builder = SparkSession.builder.master(master).appName("hdlog")
     for key, value in {**options, **(settings or {})}.items():
         builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except (PySparkException, Py4JError, RuntimeError) as error:
+        raise UsageError(f"Spark does not start with the master {master!r}: {_first_line(error)}") from None
     return session
+
+
+def _first_line(error: Exception) -> str:
+    """What Spark says of it, without the trace of Java."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception: " in line]
+    return (telling or lines or ["no reason given"])[0].split("Exception: ")[-1].strip()
 
 
 def _half_of_the_machine() -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from hdlog.engines.identifiers import INTEGERS
 from hdlog.engines.spark.dictionary import Dictionary, sql_text
 from hdlog.engines.spark.frames import Frame, Keeper
 from hdlog.engines.spark.relation import Facts
+from hdlog.reading.identifiers import INTEGERS
 
 _BETWEEN = 'regexp_extract({t}, \'(?s)^"(.*)"[^"]*$\', 1)'
 

@@ -9,7 +9,6 @@ from hdlog.engines.protocol import Support
 from hdlog.engines.spark.frames import Frame, Keeper, union
 from hdlog.engines.spark.relation import columns
 
-_MOST_RUNS = 5
 SUPPORTS: dict[Support, str] = {"asserted": "a", "nonrecursive": "n", "recursive": "r"}
 _STATE = ("a", "n", "r", "l")
 
@@ -34,13 +33,16 @@ class Content:
 
 
 class Table:
-    def __init__(self, keeper: Keeper, arity: int) -> None:
+    def __init__(self, keeper: Keeper, arity: int, most_runs: int) -> None:
         self.keeper = keeper
+        self.most_runs = most_runs
         self.arity = arity
         self.keys = columns(arity)
         self.content = Content()
         self.version = 0
         """goes up with each update that changes something"""
+        self.noted = -1
+        """the update in whose journal the content is"""
 
     def __len__(self) -> int:
         return self.content.size
@@ -68,7 +70,7 @@ class Table:
 
     def append(self, run: Run, distinct: Sequence[float] = ()) -> None:
         """One more run; it stays by itself for now: the facts in it are likely to be asked for."""
-        if len(self.content.runs) >= _MOST_RUNS:
+        if len(self.content.runs) >= self.most_runs:
             self._compact()
         old = self.content
         size = old.size + run.came - run.went

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hdlog.engines.identifiers import inline_integer
+from hdlog.reading.identifiers import inline_integer
 
 VALUE_SCHEMA = "known BIGINT, text STRING"
 

@@ -1,0 +1,121 @@
+"""Bodies matched by join plans: the plan of the moment, and the few lines that run one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic
+
+from hdlog.engines.protocol import Engine, F, R, T, Version
+from hdlog.plan.bodies import Body
+from hdlog.plan.joins import Antijoin, Extend, Join, JoinPlan, Meet, Select, Step, best_start, plan_join
+from hdlog.program.model import Rule
+from hdlog.tuning import Tuning
+
+Start = tuple[int | None, int | None]
+"""The literal a plan begins with, and the one that has a delta."""
+
+
+class Matcher(Generic[R, F, T]):
+    """Matches the body of one rule, from a delta or from scratch. A plan is made when it is first needed, and again when the facts
+    have become many more or fewer."""
+
+    def __init__(self, engine: Engine[R, F, T], rule: Rule, tuning: Tuning, in_node: bool) -> None:
+        """`in_node`: the body of a node, whose cyclic atoms are joined one variable at a time."""
+        self.engine = engine
+        self.body = Body(rule)
+        self.tuning = tuning
+        self.meets = in_node and tuning.worst_case_optimal
+        self.collapses = in_node and tuning.sum_product
+        self.plans: dict[Start, tuple[JoinPlan, tuple[float, ...]]] = {}
+        """with the sizes that each was made for"""
+        self.rows: dict[Start, list[int]] = {}
+        """how many rows each step made, at most"""
+
+    def match_delta(self, number: int, delta: F, versions: list[Version[F, T]]) -> R:
+        """The matches that use a fact of `delta` for literal `number`; `versions` says where the others are matched."""
+        literal = self.body.literals[number]
+        start = number
+        if self.meets and literal.positive and self.engine.count(delta) > self.tuning.numbers.many_rows:
+            start = self._best_start(versions, number)
+        if start != number:
+            return self._match_from(start, number, versions)
+        rows = self.engine.scan(delta, literal.atom.terms)
+        return self._run((start, number), versions, rows)
+
+    def match_all(self, versions: list[Version[F, T]]) -> R:
+        if self.meets and self.body.positive:
+            return self._match_from(self._best_start(versions, self.body.positive[0]), None, versions)
+        return self._run((None, None), versions, self.engine.unit())
+
+    def _match_from(self, start: int, changed: int | None, versions: list[Version[F, T]]) -> R:
+        terms = self.body.literals[start].atom.terms
+        rows = self.engine.join(self.engine.unit(), versions[start], terms)
+        return self._run((start, changed), versions, rows)
+
+    def _best_start(self, versions: Sequence[Version[F, T]], preferred: int) -> int:
+        if len(self.body.positive) == 1:
+            return preferred
+        return best_start(self.body, preferred, self._fan_out(versions), self.tuning.numbers)
+
+    def _fan_out(self, versions: Sequence[Version[F, T]]):  # type: ignore[no-untyped-def]
+        return lambda i, columns: self.engine.fan_out(versions[i], columns)
+
+    def plan(self, start: Start, versions: Sequence[Version[F, T]]) -> JoinPlan:
+        """The plan for facts as many as these."""
+        sizes = tuple(
+            self.engine.fan_out(versions[i], ()) if i not in start else 0.0 for i in self.body.positive
+        )
+        known = self.plans.get(start)
+        if known is not None and not self._have_drifted(known[1], sizes):
+            return known[0]
+        made = plan_join(self.body, start[0], self._fan_out(versions), self.meets, self.tuning.reordering)
+        self.plans[start] = (made, sizes)
+        self.rows[start] = [0] * len(made.steps)
+        return made
+
+    def _have_drifted(self, before: Sequence[float], now: Sequence[float]) -> bool:
+        drift, floor = self.tuning.numbers.drift, self.tuning.numbers.drift_floor
+        return any(n > drift * b + floor or b > drift * n + floor for b, n in zip(before, now, strict=True))
+
+    def _run(self, start: Start, versions: Sequence[Version[F, T]], rows: R) -> R:
+        """The rows that are left after all steps of a plan."""
+        engine, many = self.engine, self.tuning.numbers.many_rows
+        for number, step in enumerate(self.plan(start, versions).steps):
+            if engine.is_empty(rows):
+                return rows
+            before = engine.count(rows)
+            rows = self._take(step, versions, rows)
+            made = engine.count(rows)
+            self.rows[start][number] = max(made, self.rows[start][number])
+            if (
+                self.collapses
+                and isinstance(step, Join | Meet)
+                and step.drops
+                and made > max(many, 2 * before)
+            ):
+                # Rows that became many, and then equal for lack of a column, are added up.
+                rows = engine.collapse(rows)
+        return rows
+
+    def _take(self, step: Step, versions: Sequence[Version[F, T]], rows: R) -> R:
+        literals = self.body.literals
+        match step:
+            case Join(literal, keep):
+                joined = self.engine.join(rows, versions[literal], literals[literal].atom.terms)
+                return self.engine.keep_columns(joined, keep)
+            case Meet(variable, numbers, keep):
+                factors = [(versions[i], literals[i].atom.terms) for i in numbers]
+                return self.engine.meet(rows, variable, factors, keep)
+            case Antijoin(literal):
+                return self.engine.antijoin(rows, versions[literal], literals[literal].atom.terms)
+            case Select() | Extend():
+                return apply_built_in(self.engine, step, rows)
+
+
+def apply_built_in(engine: Engine[R, F, T], step: Step, rows: R) -> R:
+    match step:
+        case Select(condition):
+            return engine.filter(rows, condition)
+        case Extend(expression, variable):
+            return engine.extend(rows, expression, variable)
+    raise AssertionError(f"{step} reads facts")

@@ -1,0 +1,81 @@
+"""What is kept between updates: a table for each predicate, a view or a table for each node of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic
+
+from hdlog.engines.protocol import Engine, F, R, T
+from hdlog.program.model import Predicate
+
+
+class View(Generic[F, T]):
+    """The rows of a view, each with the number of matches it stands for: a sum of sets with multiplicities.
+
+    A view is a function of the facts that hold, so in overdeletion too its counts just follow them: no row of it is ever
+    overdeleted and restored, as the paper's nodes are.
+    """
+
+    def __init__(self, nothing: T) -> None:
+        self.nothing = nothing
+        """a table without facts: all of the view is in the runs"""
+        self.runs: tuple[F, ...] = ()
+        """large ones first"""
+
+
+class Materialisation(Generic[R, F, T]):
+    def __init__(self, engine: Engine[R, F, T]) -> None:
+        self.engine = engine
+        self.tables: dict[Predicate, T] = {}
+        """of predicates, and of the paper's nodes"""
+        self.views: dict[Predicate, View[F, T]] = {}
+
+    def table(self, predicate: Predicate) -> T:
+        if predicate not in self.tables:
+            self.tables[predicate] = self.engine.table(predicate.arity)
+        return self.tables[predicate]
+
+    def add_view(self, predicate: Predicate, rows: F) -> None:
+        view = self.views[predicate] = View[F, T](self.engine.table(predicate.arity))
+        view.runs = () if self.engine.is_empty(rows) else (rows,)
+
+    def drop(self, predicates: Iterable[Predicate]) -> None:
+        for predicate in predicates:
+            self.tables.pop(predicate, None)
+            self.views.pop(predicate, None)
+
+    def note(self) -> None:
+        """Before an update: what there is, so that it can be taken back. What tables hold, the engine notes."""
+        tables, views = dict(self.tables), dict(self.views)
+        runs = {p: view.runs for p, view in views.items()}
+
+        def restore() -> None:
+            self.tables, self.views = tables, views
+            for predicate, view in views.items():
+                view.runs = runs[predicate]
+
+        self.engine.note(restore)
+
+    def bytes(self) -> int:
+        runs = (run for view in self.views.values() for run in view.runs)
+        return sum(map(self.engine.bytes, self.tables.values())) + sum(map(self.engine.bytes, runs))
+
+    def tidy(self) -> None:
+        """Give back terms that only facts of the past have; nobody else may have facts of the engine."""
+        views = self.views.values()
+        self.engine.tidy(
+            [*self.tables.values(), *(view.nothing for view in views)],
+            [run for view in views for run in view.runs],
+        )
+
+
+def merge_runs(
+    engine: Engine[R, F, T], runs: tuple[F, ...], more: Iterable[F], arity: int, small: int
+) -> tuple[F, ...]:
+    """Runs with more behind them, merged while one is not much larger than the next."""
+    kept = list(runs)
+    for run in more:
+        kept.append(run)
+        while len(kept) > 1 and engine.count(kept[-2]) <= max(small, 2 * engine.count(kept[-1])):
+            kept[-2:] = [engine.keep(engine.plus(kept[-2:], arity))]
+    return tuple(run for run in kept if not engine.is_empty(run))

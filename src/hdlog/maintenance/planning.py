@@ -1,0 +1,192 @@
+"""By what each rule is evaluated, decided in one place: when its component is reached, from the facts that are there by then.
+
+A tree that a rule gets needs its nodes: they are filled from what held before the update, and kept while a rule uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from hdlog.engines.protocol import Engine, F, R, T
+from hdlog.maintenance.aggregation import AggregateModule
+from hdlog.maintenance.changes import Module
+from hdlog.maintenance.components import Component, Step, nodes_of
+from hdlog.maintenance.hypertree import HypertreeModule
+from hdlog.maintenance.materialisation import Materialisation
+from hdlog.maintenance.moments import Moments
+from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.standard import StandardModule
+from hdlog.maintenance.statistics import TableStatistics
+from hdlog.maintenance.views import ViewModule
+from hdlog.plan.bodies import Body
+from hdlog.plan.planner import RulePlan, plan_rule
+from hdlog.program.model import Aggregate, Predicate, Rule
+from hdlog.tuning import Tuning
+
+
+@dataclass(frozen=True, eq=False)
+class Planned(Generic[F, T]):
+    """How a rule is evaluated: by a module, and, once its body has had facts, by which plan and for how many of them."""
+
+    module: Module[F, T]
+    plan: RulePlan | None = None
+    sizes: Mapping[Predicate, int] | None = None
+
+
+class Planning(Generic[R, F, T]):
+    def __init__(self, kept: Materialisation[R, F, T], tuning: Tuning) -> None:
+        self.kept = kept
+        self.engine: Engine[R, F, T] = kept.engine
+        self.tuning = tuning
+        self.rules: dict[Rule, Planned[F, T]] = {}
+        self.nodes: dict[Predicate, Node[R, F, T]] = {}
+        """those that are kept"""
+        self._inner: dict[Predicate, bool] = {}
+        """whether a node reads predicates of the component it is kept in"""
+        self._visited: set[Predicate] = set()
+        """nodes that this update has come to"""
+        self._has_changed = False
+        """whether a rule is gone, or evaluated in another way, since unused nodes were dropped"""
+
+    def begin(self) -> None:
+        """A new update."""
+        self._visited = set()
+
+    def note(self) -> None:
+        """Before an update: what there is, so that it can be taken back."""
+        rules, nodes, inner = dict(self.rules), dict(self.nodes), dict(self._inner)
+
+        def restore() -> None:
+            self.rules, self.nodes, self._inner = rules, nodes, inner
+
+        self.engine.note(restore)
+
+    def set_rules(self, rules: Iterable[Rule]) -> None:
+        """The rules there are from now on; those that stay are evaluated as before."""
+        self.rules = {rule: self.rules.get(rule) or Planned(self._module(rule)) for rule in rules}
+        self._has_changed = True
+
+    def _module(self, rule: Rule) -> Module[F, T]:
+        if any(isinstance(item, Aggregate) for item in rule.body):
+            return AggregateModule(self.engine, rule)
+        return StandardModule(self.engine, rule, self.tuning)
+
+    def statistics(self, pending: Mapping[Predicate, F]) -> TableStatistics[R, F, T]:
+        return TableStatistics(self.kept, pending, self.tuning.numbers)
+
+    def plan(
+        self,
+        step: Step,
+        fresh: frozenset[Rule],
+        gone: Sequence[Module[F, T]],
+        pending: Mapping[Predicate, F],
+    ) -> Component[R, F, T]:
+        """The component with its rules evaluated as the facts make it best by now."""
+        statistics = self.statistics(pending)
+        for rule in step.rules:
+            self._plan_rule(rule, statistics, step.is_recursive(rule))
+        modules = [self.rules[rule].module for rule in step.rules]
+        leaving = tuple(m for m in gone if any(h.predicate in step.members for h in m.rule.heads))
+        # Aggregates are always counted: they are no monotone functions of what they read.
+        counted = self.tuning.counting or step.has_aggregates
+        return Component(
+            step.predicates,
+            tuple(m for m in modules if m.rule not in fresh),
+            leaving,
+            tuple(m for m in modules if m.rule in fresh),
+            uncounted=not counted and not any(isinstance(m, AggregateModule) for m in leaving),
+        )
+
+    def _plan_rule(self, rule: Rule, statistics: TableStatistics[R, F, T], recursive: bool) -> None:
+        """Planned when its body first has facts, and again when they have become many more or fewer. A new tree takes over the
+        nodes it shares with the old one."""
+        planned = self.rules[rule]
+        sources = Body(rule).reads
+        if isinstance(planned.module, AggregateModule) or len(sources) < 2:
+            return
+        sizes = {p: statistics.size(p) for p, _ in sources}
+        if not any(sizes.values()) or (planned.sizes is not None and not self._drifted(planned.sizes, sizes)):
+            return
+        plan = plan_rule(rule, statistics, self.tuning, recursive)
+        before = planned.plan
+        same = before is not None and (before.method, before.roots) == (plan.method, plan.roots)
+        self.rules[rule] = Planned(planned.module if same else self._module_for(plan), plan, sizes)
+        self._has_changed = self._has_changed or not same
+
+    def _module_for(self, plan: RulePlan) -> Module[F, T]:
+        if plan.method == "standard":
+            return StandardModule(self.engine, plan.rule, self.tuning)
+        kind = ViewModule if plan.covers_are_views else HypertreeModule
+        return kind(self.engine, plan, self.tuning)
+
+    def _drifted(self, before: Mapping[Predicate, int], now: Mapping[Predicate, int]) -> bool:
+        drift, floor = self.tuning.numbers.drift, self.tuning.numbers.drift_floor
+        return any(n > drift * before[p] + floor or before[p] > drift * n + floor for p, n in now.items())
+
+    # Nodes.
+
+    def finished_nodes(
+        self, component: Component[R, F, T], moments: Moments[R, F, T]
+    ) -> Iterator[Node[R, F, T]]:
+        """The nodes of a component's rules that read nothing of it, before their rules; each once in an update."""
+        for node in _nodes(component):
+            if not _is_inner(node, component) and node.predicate not in self._visited:
+                self._visited.add(node.predicate)
+                stale = self._inner.get(node.predicate, False) and moments.touches(node)
+                if node.predicate not in self.nodes or stale:
+                    self._fill(node, moments, inner=False)
+                yield self.nodes[node.predicate]
+
+    def inner_nodes(
+        self, component: Component[R, F, T], moments: Moments[R, F, T]
+    ) -> tuple[Node[R, F, T], ...]:
+        """The nodes of a component's rules that read predicates of it."""
+        inner = []
+        for node in _nodes(component):
+            if _is_inner(node, component):
+                self._visited.add(node.predicate)
+                if not self._inner.get(node.predicate, False):
+                    self._fill(node, moments, inner=True)
+                inner.append(self.nodes[node.predicate])
+        return tuple(inner)
+
+    def _fill(self, node: Node[R, F, T], moments: Moments[R, F, T], inner: bool) -> None:
+        """Fill a node from what held before the update."""
+        engine, predicate = self.engine, node.predicate
+        rows = node.all_rows({read: moments.old(*read) for read in node.reads})
+        if node.counted:
+            if predicate not in self.nodes:
+                self.kept.add_view(predicate, rows)
+        else:
+            table = self.kept.tables[predicate] = engine.table(predicate.arity)
+            if inner or not self.tuning.counting:
+                engine.grow(table, rows, "recursive")
+            else:
+                engine.recount(table, engine.no_facts(predicate.arity), rows)
+        self.nodes[predicate] = node
+        self._inner[predicate] = inner
+
+    def drop_unused(self) -> None:
+        """Nodes that no rule uses go."""
+        if not self._has_changed:
+            return
+        self._has_changed = False
+        used = {node.predicate for planned in self.rules.values() for node in nodes_of(planned.module)}
+        unused = [p for p in self.nodes if p not in used]
+        self.kept.drop(unused)
+        for predicate in unused:
+            del self.nodes[predicate], self._inner[predicate]
+
+
+def _nodes(component: Component[R, F, T]) -> Sequence[Node[R, F, T]]:
+    by_predicate: dict[Predicate, Node[R, F, T]] = {}
+    for module in (*component.kept, *component.fresh):
+        for node in nodes_of(module):
+            by_predicate.setdefault(node.predicate, node)
+    return list(by_predicate.values())
+
+
+def _is_inner(node: Node[R, F, T], component: Component[R, F, T]) -> bool:
+    return any(component.has(p) for p, _ in node.sources)

@@ -1,0 +1,408 @@
+"""What a join will cost, from row counts and distinct values: the textbook estimates.
+
+Rows of a join: the product of the rows, divided, for each variable, by all but the smallest of its numbers of distinct
+values (Garcia-Molina, Ullman, Widom, section 16.4). Where two atoms meet in one variable the sizes of their join may
+be known exactly; on skewed data they are far above the estimate, and correct it.
+
+Averages hide a dense core: few facts that all belong to matches, among many that belong to none. Where the facts whose
+values can match at all are known to be few, a join is looked at twice, over all facts and over the core, and the larger
+estimate counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, prod, sqrt
+from typing import NamedTuple, Protocol, TypeVar
+
+from hdlog.plan.bodies import repeated_names
+from hdlog.program.model import Atom
+from hdlog.tuning import Numbers
+
+
+class Statistics(Protocol):
+    def rows(self, atom: Atom) -> float:
+        """How many facts match an atom."""
+
+    def distinct(self, atom: Atom, variable: str) -> float:
+        """How many values a variable of an atom has among them."""
+
+    def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
+        """How many pairs of facts of two atoms agree in a variable, if that is known."""
+
+    def core(self, atoms: Sequence[Atom]) -> list[tuple[float, dict[str, float]]] | None:
+        """For each of some atoms that are joined, how many of its facts have only values that all atoms of their
+        variables have, and how many values these are; None if that is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """An atom or a view, as the estimates see it."""
+
+    rows: float
+    distinct: Mapping[str, float]
+    skew: Mapping[str, float] = field(default_factory=dict)
+    """for each variable, by how much the join of the factor with itself on it is larger than the estimate"""
+    atom: Atom | None = None
+    core: Factor | None = None
+    """the part of it that can match, if that is small"""
+
+
+class Operand(Protocol):
+    """A side of a join, its variables as bits."""
+
+    mask: int
+    repeated: int
+    """those of its variables that occur in it more than once, and so cannot be met"""
+
+    @property
+    def rows(self) -> float: ...
+
+    @property
+    def values(self) -> Mapping[int, float]:
+        """Distinct values, at least one, by the bit of a variable."""
+
+    def fan_out(self, bound: int) -> float:
+        """Facts that a row meets that fixes the bound variables."""
+
+    def narrow(self, fan: float, bound: int, more: int) -> float:
+        """The fan-out when more variables are bound, from what it was before."""
+
+
+@dataclass(eq=False, slots=True)
+class _Operand:
+    """A factor; the search for a tree asks about thousands of joins."""
+
+    factor: Factor
+    mask: int
+    values: dict[int, float]
+    repeated: int
+
+    @property
+    def rows(self) -> float:
+        return self.factor.rows
+
+    def fan_out(self, bound: int) -> float:
+        return self.narrow(self.factor.rows, bound, bound)
+
+    def narrow(self, fan: float, bound: int, more: int) -> float:
+        if self.mask & more:
+            for bit, values in self.values.items():
+                if bit & more:
+                    fan /= values
+        return fan
+
+
+class Taken(NamedTuple):
+    """A step of a greedy join: the factors that are joined at once, and what is estimated of that."""
+
+    factors: tuple[int, ...]
+    made: float
+    """rows"""
+    looked_at: float
+    """candidates of a worst-case optimal step"""
+    counted: bool
+    """whether the new variable is only counted, so that no rows are made"""
+
+
+Side = TypeVar("Side", bound=Operand)
+
+
+def _no_skew(operand: Operand, chosen: Sequence[Operand], bound: int) -> float:
+    return 1.0
+
+
+def greedy_order(
+    operands: Sequence[Side],
+    start: int | None,
+    wanted: int,
+    meets: bool,
+    dense: bool = False,
+    bind: Callable[[int], int] = int,
+    skew: Callable[[Side, Sequence[Side], int], float] = _no_skew,
+) -> Iterator[Taken]:
+    """The greedy order of a join, from one of the operands on, or from nothing.
+
+    The next operand is the one with the smallest fan-out among those that share a variable with what is bound; another only if
+    none does. Fan-outs are averages, corrected where a join on a single variable is known to be skewed. If the join `meets`,
+    all operands with the same one new variable are joined at once: a worst-case optimal step, whose work is the shortest list
+    of candidates of each row. The variables `wanted` are asked for in the end; one that nothing asks for any more is added up,
+    so that no more rows are left than what is asked for has values. `bind` says which variables are bound if some are,
+    because values follow from them.
+
+    What closes a cycle does so with a chance that supposes that values have nothing to do with each other. In a dense core
+    they have: the chance there is taken half way, on a logarithmic scale, to certainty.
+    """
+    chosen: list[Side] = []
+    bound, rows = 0, 1.0
+    if start is not None:
+        chosen, bound, rows = [operands[start]], operands[start].mask, operands[start].rows
+    bound = bind(bound)
+    waiting = [(n, o, o.fan_out(bound)) for n, o in enumerate(operands) if n != start]
+    while waiting:
+        best = min(waiting, key=lambda w: (not w[1].mask & bound, w[2]))
+        free = best[1].mask & ~bound
+        together = [best]
+        if meets and free and not free & (free - 1) and not best[1].repeated & free:
+            together = [w for w in waiting if w[1].mask & ~bound == free and not w[1].repeated & free]
+        lists = [length * skew(o, chosen, bound) for _, o, length in together]
+        if dense and not free:
+            lists = [sqrt(length) if length < 1 else length for length in lists]
+        made = looked_at = rows * min(lists)
+        if len(together) > 1:
+            # Each of the other lists has a candidate with the chance that its length gives.
+            values = max(o.values[free] for _, o, _ in together)
+            for length in sorted(lists)[1:]:
+                chance = min(1.0, length / values)
+                made *= sqrt(chance) if dense else chance
+        chosen += [o for _, o, _ in together]
+        joined = {n for n, _, _ in together}
+        more = bind(bound | free) & ~bound
+        bound |= more
+        waiting = [(n, o, o.narrow(f, bound, more)) for n, o, f in waiting if n not in joined]
+        needed = wanted
+        for _, operand, _ in waiting:
+            needed |= operand.mask
+        counted = len(together) > 1 and not free & needed
+        yield Taken(tuple(sorted(joined)), made, looked_at, counted)
+        if not counted:
+            rows = min(made, _values_of(chosen, needed)) if meets and bound & ~needed else made
+
+
+def _values_of(operands: Sequence[Operand], mask: int) -> float:
+    """How many combinations of values some variables have, at most."""
+    least: dict[int, float] = {}
+    for operand in operands:
+        for bit, values in operand.values.items():
+            if bit & mask:
+                least[bit] = min(values, least.get(bit, inf))
+    return prod(least.values())
+
+
+@dataclass
+class Estimator:
+    """Estimates over the factors of one rule; remembers how skewed each pair of atoms is."""
+
+    statistics: Statistics | None
+    numbers: Numbers = field(default_factory=Numbers)
+    _skew: dict[tuple[int, int, str], float] = field(default_factory=dict)
+    _factors: dict[int, Factor] = field(default_factory=dict)
+    _cores: dict[int, Factor] = field(default_factory=dict)
+    _bits: dict[str, int] = field(default_factory=dict)
+    _operands: dict[int, _Operand] = field(default_factory=dict)
+    _corrections: dict[tuple[int, int, int], float] = field(default_factory=dict)
+
+    def factor(self, atom: Atom) -> Factor:
+        """Atoms of one rule, which outlives the estimator, are told apart by where they are."""
+        if id(atom) not in self._factors:
+            self._factors[id(atom)] = self._factor(atom)
+        return self._factors[id(atom)]
+
+    def _factor(self, atom: Atom) -> Factor:
+        assert self.statistics is not None
+        rows = self.statistics.rows(atom)
+        names = dict.fromkeys(v.name for v in atom.variables())
+        distinct = {n: min(rows, self.statistics.distinct(atom, n)) for n in names}
+        plain = Factor(rows, distinct, {}, atom)
+        skew = {n: self._known_skew(plain, plain, n) for n in names}
+        return Factor(rows, distinct, skew, atom, self._cores.get(id(atom)))
+
+    def look_at_cores(self, atoms: Sequence[Atom], share: float) -> None:
+        """From now on, count the larger of two estimates, if no more than a share of the facts of an atom can match."""
+        assert self.statistics is not None
+        assert not self._factors, "nothing was estimated yet"
+        found = self.statistics.core(atoms)
+        if found is None or not any(
+            n < share * self.statistics.rows(a) for a, (n, _) in zip(atoms, found, strict=True)
+        ):
+            return
+        for atom, (rows, distinct) in zip(atoms, found, strict=True):
+            self._cores[id(atom)] = Factor(rows, distinct)
+
+    def skew(self, a: Factor, b: Factor, variable: str) -> float:
+        """By how much a join of two factors is larger than the estimate; hubs of the one are taken for hubs of the other."""
+        if a.atom is None or b.atom is None:
+            return sqrt(a.skew.get(variable, 1.0) * b.skew.get(variable, 1.0))
+        return self._known_skew(a, b, variable)
+
+    def _known_skew(self, a: Factor, b: Factor, variable: str) -> float:
+        assert self.statistics is not None
+        assert a.atom is not None
+        assert b.atom is not None
+        key = (id(a.atom), id(b.atom), variable)
+        if key not in self._skew:
+            exact = self.statistics.agreeing_pairs(a.atom, b.atom, variable)
+            estimate = a.rows * b.rows / max(a.distinct[variable], b.distinct[variable], 1.0)
+            self._skew[key] = 1.0 if exact is None or not estimate else max(exact / estimate, 1e-6)
+        return self._skew[key]
+
+    def join_rows(self, factors: Sequence[Factor]) -> float:
+        cores = _cores(factors)
+        return max(self._join_rows(factors), self._join_rows(cores) if cores else 0.0)
+
+    def _join_rows(self, factors: Sequence[Factor]) -> float:
+        rows = 1.0
+        by_variable: dict[str, list[Factor]] = {}
+        for factor in factors:
+            rows *= factor.rows
+            for variable in factor.distinct:
+                by_variable.setdefault(variable, []).append(factor)
+        for variable, holders in by_variable.items():
+            if len(holders) > 1:
+                values = sorted(f.distinct[variable] for f in holders)
+                for value in values[1:]:
+                    rows /= max(value, 1.0)
+                rows *= max(
+                    self.skew(a, b, variable) for i, a in enumerate(holders) for b in holders[i + 1 :]
+                )
+        return rows
+
+    def projected(self, factors: Sequence[Factor], columns: frozenset[str]) -> Factor:
+        """The join of factors, projected to some columns, as a factor."""
+        rows = self._join_rows(factors)
+        cores = _cores(factors)
+        core = self.projected(cores, columns) if cores else None
+        distinct = {c: min([f.distinct[c] for f in factors if c in f.distinct] or [inf]) for c in columns}
+        limit = 1.0
+        for values in distinct.values():
+            limit *= max(values, 1.0)
+        rows = min(rows, limit)
+        skew = {c: max([f.skew[c] for f in factors if c in f.skew] or [1.0]) for c in columns}
+        return Factor(rows, {c: min(values, rows) for c, values in distinct.items()}, skew, core=core)
+
+    def evaluation(
+        self, factors: Sequence[Factor], columns: frozenset[str], meets: bool, most: float = inf
+    ) -> tuple[float, float]:
+        """What joining factors for some columns costs, greedily: from the best start, and from each on average.
+
+        The first is for much at once, the second for changes here and there. If that is above `most` it is not worked out.
+        """
+        found = self._evaluation(factors, columns, meets, most)
+        cores = _cores(factors)
+        if not cores or found[1] == inf:
+            return found
+        inside = self._evaluation(cores, columns, meets, most, dense=True)
+        return max(found[0], inside[0]), max(found[1], inside[1])
+
+    def _evaluation(
+        self,
+        factors: Sequence[Factor],
+        columns: frozenset[str],
+        meets: bool,
+        most: float,
+        dense: bool = False,
+    ) -> tuple[float, float]:
+        best, pieces, once = inf if factors else 0.0, 0.0, 0.0
+        starts = list(range(len(factors))) if dense else self._spread_out(factors)
+        for start in starts:
+            rows, candidates = self.work_from(
+                start, factors, columns, meets, most * len(starts) - pieces, dense
+            )
+            best = min(best, rows + self.numbers.met * candidates)
+            once += rows + self.numbers.met * candidates
+            pieces += rows + self.numbers.searched * candidates
+            if pieces > most * len(starts):
+                return inf, inf
+        # Where to start is decided later, by averages, and these do not see the core.
+        return once / len(starts) if dense else best, pieces / max(1, len(starts))
+
+    def _spread_out(self, factors: Sequence[Factor]) -> list[int]:
+        """Factors to start from: all, or a few from the smallest to the largest."""
+        ordered = sorted(range(len(factors)), key=lambda i: factors[i].rows)
+        most = self.numbers.starts
+        if len(ordered) <= most:
+            return ordered
+        return [ordered[i * (len(ordered) - 1) // (most - 1)] for i in range(most)]
+
+    def cost_from(self, start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
+        """What joining factors costs, from one of them on."""
+        rows, candidates = self.work_from(start, factors, columns, meets)
+        return rows + self.numbers.met * candidates
+
+    def work_from(
+        self,
+        start: int,
+        factors: Sequence[Factor],
+        columns: frozenset[str],
+        meets: bool,
+        most: float = inf,
+        dense: bool = False,
+    ) -> tuple[float, float]:
+        """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps."""
+        total, candidates = factors[start].rows, 0.0
+        operands = [self._operand(f) for f in factors]
+        wanted = self.mask(columns)
+        for step in greedy_order(operands, start, wanted, meets, dense, skew=self._correction):
+            candidates += step.looked_at if len(step.factors) > 1 else 0.0
+            total += 0.0 if step.counted else step.made
+            if total > most:
+                break
+        return total, candidates
+
+    def _operand(self, factor: Factor) -> _Operand:
+        if id(factor) not in self._operands:
+            values = {self._bit(v): max(1.0, d) for v, d in factor.distinct.items()}
+            repeated = self.mask(repeated_names(factor.atom)) if factor.atom is not None else 0
+            self._operands[id(factor)] = _Operand(factor, sum(values), values, repeated)
+        return self._operands[id(factor)]
+
+    def mask(self, names: Iterable[str]) -> int:
+        return sum(self._bit(name) for name in set(names))
+
+    def _bit(self, variable: str) -> int:
+        return self._bits.setdefault(variable, 1 << len(self._bits))
+
+    def _correction(self, operand: _Operand, chosen: Sequence[_Operand], bound: int) -> float:
+        """The skew of a join on a single variable."""
+        shared = operand.mask & bound
+        if not shared or shared & (shared - 1):
+            return 1.0
+        found = 0.0
+        for other in chosen:
+            if other.mask & shared:
+                key = (id(other), id(operand), shared)
+                if key not in self._corrections:
+                    variable = next(v for v, bit in self._bits.items() if bit == shared)
+                    self._corrections[key] = self.skew(other.factor, operand.factor, variable)
+                found = max(found, self._corrections[key])
+        return found
+
+
+def _cores(factors: Sequence[Factor]) -> list[Factor]:
+    """The cores of factors; none if they have none."""
+    found = [f.core for f in factors if f.core is not None]
+    assert len(found) in (0, len(factors)), "all factors of a rule have a core, or none has"
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class PaperCosts:
+    """The cost model of the paper: rows of the join in a node, and 2 (|p| + |q|) for each tree edge."""
+
+    estimator: Estimator
+    factors: Sequence[Factor]
+    _rows: dict[tuple[int, ...], float] = field(default_factory=dict)
+
+    def node(self, bag: frozenset[str], cover: tuple[int, ...]) -> float:
+        if cover not in self._rows:
+            self._rows[cover] = self.estimator.join_rows([self.factors[i] for i in cover])
+        return self._rows[cover]
+
+    def edge(
+        self,
+        parent_bag: frozenset[str],
+        parent_cover: tuple[int, ...],
+        child_bag: frozenset[str],
+        child_cover: tuple[int, ...],
+    ) -> float:
+        return 2 * (self.size(parent_bag, parent_cover) + self.size(child_bag, child_cover))
+
+    def size(self, bag: frozenset[str], cover: tuple[int, ...]) -> float:
+        """Rows that a node keeps."""
+        factors = [self.factors[i] for i in cover]
+        rows = self.node(bag, cover)
+        limit = 1.0
+        for variable in bag:
+            limit *= max(1.0, min(f.distinct[variable] for f in factors if variable in f.distinct))
+        return min(rows, limit)

@@ -1,0 +1,153 @@
+"""Terms and columns, as they come in, into a chunk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hdlog.errors import InputError
+from hdlog.program.model import TRIPLE, Attribute, Predicate
+from hdlog.program.ntriples import SKOLEM
+from hdlog.program.terms import RDF_TYPE
+from hdlog.reading.kernels import Places
+from hdlog.reading.splits import LineNumbers, Split
+from hdlog.reading.term_table import MOST_BYTES, TermTable
+
+PROBLEMS = 10
+"""How many skipped lines are told of."""
+Layout = Mapping[str, Sequence[Attribute]]
+"""The attributes of declared predicates, by name; their types are primitive, or empty."""
+_SCOPED = rf"^_:b\.[0-9a-f]{{10}}\.|^{re.escape(SKOLEM)}"
+"""Blank nodes that belong to no file, or say to which."""
+
+
+@dataclass
+class Chunk:
+    """Facts whose terms have numbers of their own.
+
+    `texts` are distinct terms, as canonical N-Triples text. The columns of the facts have places in `texts`, or, below
+    zero, ids of integers, which have no text. `skipped` lines were malformed; `problems` tells of the first of them.
+    """
+
+    texts: pa.Array
+    facts: dict[Predicate, list[NDArray[np.int64]]]
+    rows: int
+    skipped: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+class Intake:
+    """What has come in so far."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.terms = TermTable()
+        self.rows = 0
+        self._parts: dict[Predicate, list[list[Places]]] = {}
+
+    def types(self, predicate: Predicate, place: str) -> list[str]:
+        """The declared types of the arguments, empty where there are none."""
+        declared = self.layout.get(predicate.name)
+        if declared is None:
+            return [""] * predicate.arity
+        if len(declared) != predicate.arity:
+            raise InputError(
+                f"{place}{_counted(predicate.arity, 'column')}, but {predicate.name} has "
+                f"{_counted(len(declared), 'attribute')}"
+            )
+        return [a.type for a in declared]
+
+    def order(self, name: str, columns: Sequence[str], place: str) -> list[int]:
+        """In which order named columns are the arguments of a predicate: by declared names, or as they stand."""
+        declared = [a.name for a in self.layout.get(name, ())]
+        if not set(declared) & set(columns):
+            return list(range(len(columns)))
+        if set(declared) != set(columns) or len(set(columns)) != len(columns):
+            raise InputError(
+                f"{place}the columns are {', '.join(columns)}, those of {name} are {', '.join(declared)}"
+            )
+        return [columns.index(n) for n in declared]
+
+    def add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
+        if rows:
+            self._parts.setdefault(predicate, []).append(columns)
+            self.rows += rows
+
+    def add_classes(self, members: Places, classes: Places) -> None:
+        """(s, rdf:type, C) is C(s) if C is an IRI."""
+        for number, rows in groups(classes):
+            text = self.terms.text(number) if number >= 0 else ""
+            if text[:1] == "<":
+                self.add(Predicate(text[1:-1], 1), [members[rows]], len(rows))
+            else:
+                types = np.repeat(self.terms.add_texts([f"<{RDF_TYPE}>"]), len(rows))
+                self.add(Predicate(TRIPLE, 3), [members[rows], types, classes[rows]], len(rows))
+
+    def chunk(self) -> Chunk:
+        facts = {p: _joined(parts) for p, parts in self._parts.items()}
+        return Chunk(self.terms.texts(), facts, self.rows)
+
+
+class Reading(Intake):
+    """What has been read of a split."""
+
+    def __init__(self, split: Split, layout: Layout, lenient: bool) -> None:
+        super().__init__(layout)
+        self.split, self.lenient = split, lenient
+        self.lines = LineNumbers(split)
+        self.skipped = 0
+        self.problems: list[str] = []
+
+    def refuse(self, line: Callable[[], int], why: str) -> None:
+        """Skip a line, or give up; only then, or for the first few, is its number asked for."""
+        if not self.lenient:
+            raise InputError(f"{self.split.path}:{line()}: {why}")
+        self.skipped += 1
+        if len(self.problems) < PROBLEMS:
+            self.problems.append(f"{self.split.path}:{line()}: {why}")
+
+    def chunk(self) -> Chunk:
+        if self.terms.bytes > MOST_BYTES:
+            raise InputError(
+                f"{self.split.path}: more than 2 GB of terms in one part; cut it into smaller files"
+            )
+        chunk = super().chunk()
+        if self.split.scope:
+            chunk.texts = _scoped(chunk.texts, self.split.scope)
+        chunk.skipped, chunk.problems = self.skipped, self.problems
+        return chunk
+
+
+def _scoped(texts: pa.Array, scope: str) -> pa.Array:
+    """Blank nodes of a file as nodes of that file: labels mean nothing outside of it."""
+    blank = pc.starts_with(texts, "_:")
+    if not pc.any(blank).as_py():
+        return texts
+    own = pc.and_(blank, pc.invert(pc.match_substring_regex(texts, _SCOPED)))
+    labels = pc.utf8_slice_codeunits(texts.filter(own), 2)
+    return pc.replace_with_mask(texts, own, pc.binary_join_element_wise(f"_:b.{scope}.", labels, ""))
+
+
+def _joined(parts: list[list[Places]]) -> list[Places]:
+    return parts[0] if len(parts) == 1 else [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def groups(keys: NDArray[Any]) -> list[tuple[int, Places]]:
+    """Each key with the rows it is in, rising."""
+    small = keys.astype(np.uint16) if len(keys) and keys.min() >= 0 and keys.max() < 1 << 16 else keys
+    order = np.argsort(small, kind="stable")  # of small keys by counting
+    ordered = keys[order]
+    firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(keys) else order
+    parts = np.split(order, firsts[1:])
+    return [(int(ordered[first]), part) for first, part in zip(firsts, parts, strict=False)]

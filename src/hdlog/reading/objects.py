@@ -1,0 +1,303 @@
+"""Facts in any form that Python has, into a chunk.
+
+Nothing is changed by reading: facts that cannot be read are an error before an update begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyoxigraph as ox
+
+from hdlog import interrupts
+from hdlog.errors import InputError, did_you_mean
+from hdlog.program.model import Predicate, Program, body_atoms
+from hdlog.program.terms import RDF_TYPE
+from hdlog.program.types import attribute_layout
+from hdlog.reading.chunks import Chunk, Intake
+from hdlog.reading.kernels import Places
+from hdlog.reading.values import BAD, column_ids, graph_text, object_ids, value_text
+
+FactInput = Any
+"""One of, or a sequence of:
+
+- a path, or a list with paths in it: N-Triples, Turtle, N-Quads, RDF/XML, CSV, TSV, .facts, Parquet or JSON lines, each
+  also .gz or .zst;
+- an rdflib or pyoxigraph graph, or triples of one;
+- a mapping from predicate names to tables: rows, anything that speaks Arrow (pandas, polars, pyarrow, DuckDB), a path, or what
+  `Reasoner.facts` gives;
+- facts: (name, value, ...) with Python values, or (Predicate, row) with terms.
+"""
+ReadFiles = Callable[[Sequence[str | Path], str], Iterable[Chunk]]
+"""The facts of files; all of one predicate, if it is named."""
+_TYPE = f"<{RDF_TYPE}>"
+_SHOWN = 5
+
+
+@runtime_checkable
+class Terms(Protocol):
+    """Facts whose terms are known exactly, such as those that a reasoner gives out."""
+
+    def texts(self) -> list[list[str]]:
+        """Columns of N-Triples terms."""
+
+    def __len__(self) -> int: ...
+
+
+class Collector(Intake):
+    """Facts as they come in; those of a predicate that rules name have as many arguments as there."""
+
+    def __init__(self, program: Program, read_files: ReadFiles) -> None:
+        super().__init__(attribute_layout(program))
+        self._read_files = read_files
+        self._chunks: list[Chunk] = []
+        self._rows: dict[Predicate, list[Sequence[Any]]] = {}
+        self._arities = _arities(program)
+
+    def chunks(self) -> list[Chunk]:
+        """Everything that has come in."""
+        for predicate, rows in self._rows.items():
+            self._add_rows(predicate, rows)
+        self._rows = {}
+        found = [*self._chunks, self.chunk()] if self.rows else self._chunks
+        for predicate in dict.fromkeys(p for chunk in found for p in chunk.facts):
+            self._check_arity(predicate)
+        return found
+
+    def _check_arity(self, predicate: Predicate) -> None:
+        known = self._arities.get(predicate.name)
+        if known is not None and predicate.arity not in known:
+            wanted = " or ".join(map(str, sorted(known)))
+            raise InputError(
+                f"a fact of {predicate.name} has {predicate.arity} arguments; in the rules it has {wanted}"
+            )
+
+    # Anything.
+
+    def take(self, given: FactInput) -> None:
+        interrupts.check()
+        if isinstance(given, str | Path):
+            self._chunks += self._read_files([given], "")
+        elif isinstance(given, Mapping):
+            for name, table in given.items():
+                self.table(name, table)
+        elif isinstance(given, ox.Store) or hasattr(given, "triples"):
+            self.triples(given)
+        elif isinstance(given, tuple) and given:
+            self.fact(given)
+        elif isinstance(given, ox.Triple | ox.Quad):
+            self.triples([given])
+        elif isinstance(given, Iterable):
+            self._take_each(given)
+        else:
+            raise InputError(f"cannot read facts from {type(given).__name__}")
+
+    def _take_each(self, given: Iterable[Any]) -> None:
+        with interrupts.let_through():
+            items = list(given)
+        paths: list[str | Path] = []
+        triples = []
+        for item in items:
+            if type(item) is tuple and item and type(item[0]) is str:
+                self._rows.setdefault(Predicate(item[0], len(item) - 1), []).append(item[1:])
+            elif isinstance(item, str | Path):
+                paths.append(item)
+            elif _is_triple(item):
+                triples.append(item)
+            else:
+                self.take(item)
+        if paths:
+            self._chunks += self._read_files(paths, "")
+        if triples:
+            self.triples(triples)
+
+    def fact(self, given: tuple[Any, ...]) -> None:
+        """(Predicate, row of terms), or (name, value, ...)."""
+        if isinstance(given[0], Predicate):
+            predicate, row = given
+            if len(row) != predicate.arity:
+                raise InputError(f"{predicate} has {predicate.arity} arguments, not {len(row)}")
+            self._rows.setdefault(predicate, []).append(row)
+        elif type(given[0]) is str:
+            self._rows.setdefault(Predicate(given[0], len(given) - 1), []).append(given[1:])
+        else:
+            raise InputError(f"a fact is a tuple of a predicate's name and values, not {given!r}")
+
+    def _add_rows(self, predicate: Predicate, rows: Sequence[Sequence[Any]]) -> None:
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        types = self.types(predicate, "")
+        if not columns:
+            self.add(predicate, [], 1)
+            return
+        found = [object_ids(self.terms, c, t) for c, t in zip(columns, types, strict=True)]
+        self._check(predicate.name, found, types, lambda i, row: columns[i][row])
+        self.add(predicate, found, len(rows))
+
+    def _check(
+        self, name: str, columns: Sequence[Places], types: Sequence[str], value: Callable[[int, int], Any]
+    ) -> None:
+        """All values have a term, or the first that has none is told."""
+        for i, (column, type_) in enumerate(zip(columns, types, strict=True)):
+            bad = np.flatnonzero(column == BAD)
+            if len(bad):
+                row = int(bad[0])
+                given = value(i, row)
+                place = f"{name}: row {row + 1}, column {i + 1}: "
+                if given is None:
+                    raise InputError(f"{place}a value is missing, as in {len(bad):,} rows of this column")
+                if type_ not in ("", "any"):
+                    raise InputError(f"{place}{given!r} is not a {type_}")
+                try:
+                    value_text(given)
+                except InputError as error:
+                    raise InputError(f"{place}{error}") from None
+                raise InputError(f"{place}{given!r} is not a value a fact can have")
+
+    # Tables.
+
+    def table(self, name: str | Predicate, table: Any) -> None:
+        if not isinstance(name, str | Predicate):
+            raise InputError(f"the name of a predicate is a string, not {name!r}")
+        if isinstance(table, str | Path):
+            self._chunks += self._read_files([table], name if isinstance(name, str) else name.name)
+            return
+        if isinstance(table, Terms):
+            self._known_terms(name, table)
+            return
+        arrow = _as_arrow(table)
+        if arrow is not None:
+            self.arrow(name, arrow)
+            return
+        if isinstance(table, Mapping) or not isinstance(table, Iterable):
+            raise InputError(
+                f"{_name(name)}: facts are rows or a table (pandas, polars, Arrow), not {type(table).__name__}"
+            )
+        with interrupts.let_through():
+            rows = list(table)
+        for row in rows:
+            values = row if isinstance(row, tuple | list) else (row,)
+            predicate = name if isinstance(name, Predicate) else Predicate(name, len(values))
+            if len(values) != predicate.arity:
+                raise InputError(f"{predicate} has {predicate.arity} arguments, not {len(values)}")
+            self._rows.setdefault(predicate, []).append(values)
+
+    def _known_terms(self, name: str | Predicate, table: Terms) -> None:
+        columns = table.texts()
+        predicate = name if isinstance(name, Predicate) else Predicate(name, len(columns))
+        if predicate.arity != len(columns):
+            raise InputError(f"{predicate} has {predicate.arity} arguments, the facts {len(columns)}")
+        self.types(predicate, "")
+        self.add(predicate, [self.terms.add_texts(c) for c in columns], len(table) if columns else 1)
+
+    def arrow(self, name: str | Predicate, table: pa.Table) -> None:
+        predicate = name if isinstance(name, Predicate) else Predicate(name, table.num_columns)
+        if predicate.arity != table.num_columns:
+            raise InputError(
+                f"{predicate.name} has {predicate.arity} arguments, the table {table.num_columns} columns"
+            )
+        types = self.types(predicate, "")
+        place = f"{predicate.name}: "
+        table = table.select(self.order(predicate.name, list(map(str, table.column_names)), place))
+        for field in table.schema:
+            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+                raise InputError(
+                    f"{place}column {field.name} has the type {field.type}, which no value of a fact has"
+                )
+        columns = [_combined(c) for c in table.columns]
+        found = [column_ids(self.terms, c, t) for c, t in zip(columns, types, strict=True)]
+        self._check(predicate.name, found, types, lambda i, row: columns[i][row].as_py())
+        self.add(predicate, found, table.num_rows if found else min(1, table.num_rows))
+
+    def arranged(self, predicate: Predicate, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The columns of a table in the order of the arguments of its predicate, and their declared types."""
+        types = self.types(predicate, f"{predicate.name}: ")
+        self._check_arity(predicate)
+        return [names[i] for i in self.order(predicate.name, names, f"{predicate.name}: ")], types
+
+    # Graphs.
+
+    def triples(self, graph: Iterable[Any]) -> None:
+        """Triples of pyoxigraph or rdflib."""
+        grouped: dict[str, tuple[list[str], list[str]]] = {}
+        with interrupts.let_through():
+            items = list(graph)
+        for triple in items:
+            s, p, o = (graph_text(t) for t in tuple(triple)[:3])
+            subjects, objects = grouped.setdefault(p, ([], []))
+            subjects.append(s)
+            objects.append(o)
+        for name, (subjects, objects) in grouped.items():
+            s_ids, o_ids = self.terms.add_texts(subjects), self.terms.add_texts(objects)
+            if name == _TYPE:
+                self.add_classes(s_ids, o_ids)
+            else:
+                self.add(Predicate(name[1:-1], 2), [s_ids, o_ids], len(s_ids))
+
+
+def _is_triple(item: Any) -> bool:
+    """Whether this is a triple of a graph: rdflib's are tuples of its terms."""
+    if isinstance(item, ox.Triple | ox.Quad):
+        return True
+    return isinstance(item, tuple) and len(item) in (3, 4) and hasattr(item[0], "n3")
+
+
+def _as_arrow(table: Any) -> pa.Table | None:
+    """A table of any library that knows Arrow."""
+    if hasattr(table, "collect") and type(table).__module__.startswith("polars"):
+        table = table.collect()
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    if type(table).__module__.startswith("pandas"):
+        import pandas
+
+        frame = table.to_frame() if isinstance(table, pandas.Series) else table
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if hasattr(table, "__arrow_c_stream__"):
+        found = pa.chunked_array(table) if _is_series(table) else pa.table(table)
+        return pa.table({"c0": found}) if isinstance(found, pa.ChunkedArray) else found
+    if isinstance(table, pa.Array | pa.ChunkedArray):
+        return pa.table({"c0": table})
+    for name in ("to_arrow", "to_arrow_table", "toArrow"):  # polars and DuckDB, DuckDB, pyspark
+        if hasattr(table, name):
+            found = getattr(table, name)()
+            return pa.table(found) if not isinstance(found, pa.Table) else found
+    return None
+
+
+def _is_series(table: Any) -> bool:
+    return type(table).__name__ in ("Series", "ChunkedArray")
+
+
+def _combined(column: pa.ChunkedArray) -> pa.Array:
+    found = column.combine_chunks()
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _arities(program: Program) -> dict[str, set[int]]:
+    """With how many arguments tables occur in rules; an IRI may name a class and a property."""
+    found: dict[str, set[int]] = {}
+    for rule in program.rules:
+        for atom in (*rule.heads, *(a for a, _ in body_atoms(rule.body))):
+            if ":" not in atom.name and not atom.is_triple:
+                found.setdefault(atom.name, set()).add(len(atom.terms))
+    return found
+
+
+def misspelt(program: Program, given: Iterable[Predicate]) -> list[str]:
+    """Warnings for tables that no rule names, though one has nearly the same name."""
+    named = {p.name for p in program.predicates}
+    found = []
+    for predicate in given:
+        if ":" not in predicate.name and predicate.name not in named:
+            hint = did_you_mean(predicate.name, named)
+            if hint:
+                found.append(f"warning: facts of {predicate.name} are given, which no rule names; {hint}")
+    return found[:_SHOWN]
+
+
+def _name(name: str | Predicate) -> str:
+    return name if isinstance(name, str) else name.name

@@ -1,0 +1,257 @@
+"""Files, folders and patterns into the parts of files that one task reads, and parts into blocks of whole lines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from glob import glob, has_magic
+from io import BufferedReader
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hdlog.errors import InputError
+
+FORMATS = {
+    ".nt": "nt",
+    ".nq": "nq",
+    ".ttl": "ttl",
+    ".rdf": "rdf",
+    ".xml": "rdf",
+    ".owl": "rdf",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".facts": "facts",
+    ".parquet": "parquet",
+    ".jsonl": "jsonl",
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_BY_LINES = ("nt", "nq", "tsv", "facts", "jsonl")
+"""Formats in which every line stands for itself; a value of a CSV file may have several."""
+_RDF = ("nt", "nq", "ttl", "rdf")
+MARK = b"\xef\xbb\xbf"
+"""What some programs begin UTF-8 with."""
+_KNOWN = f"known: {', '.join(FORMATS)}, each also with {' or '.join(COMPRESSIONS)}"
+_BLOCK = 4 << 20
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of a file that one task reads.
+
+    `start` and `end` are bytes where lines stand for themselves: a split has the lines that begin in between. They are
+    row groups of a Parquet file. An end of -1 is that of the file.
+    """
+
+    path: str
+    format: str
+    start: int = 0
+    end: int = -1
+    name: str = ""
+    delimiter: str = ""
+    header: bool | None = None
+    scope: str = ""
+    """what tells the blank nodes of this file from those of others; none in formats without such nodes"""
+    souffle: bool = False
+    """whether the file is as Soufflé writes it: no quotes, unless it asks for them"""
+    rfc4180: bool = False
+    """whether values may be in quotes"""
+    columns: tuple[int, ...] | None = None
+    """which columns of the file are the arguments, in their order; all, if it does not say"""
+    data: bytes | None = field(default=None, repr=False)
+    """what can be read only once: of a pipe"""
+
+    @property
+    def table(self) -> str:
+        """The predicate of a file that does not name any."""
+        return self.name or Path(self.path).name.split(".")[0]
+
+    @property
+    def compression(self) -> str | None:
+        return COMPRESSIONS.get(Path(self.path).suffix.lower())
+
+
+def find_splits(inputs: Sequence[str | Path], size: int = 64 << 20, name: str = "") -> list[Split]:
+    """Parts of about `size` bytes of all files that the inputs name: files, folders with all in them, patterns.
+
+    `name` is the predicate of tables that do not say theirs, in place of the name of the file.
+    """
+    paths = dict.fromkeys(path for given in inputs for path in _files(str(given)))
+    return [replace(split, name=name or _table_of(path)) for path in paths for split in _cut(path, size)]
+
+
+def _table_of(path: Path) -> str:
+    """The name of a table that is a folder of parts, as Spark and others write it."""
+    return path.parent.name.split(".")[0] if _is_part(path) else ""
+
+
+def _is_part(path: Path) -> bool:
+    return path.name.startswith("part-") and (
+        (path.parent / "_SUCCESS").exists() or format_of(path.parent) == format_of(path)
+    )
+
+
+def size_of(splits: Sequence[Split]) -> int:
+    """Bytes of the files that splits are parts of."""
+    pipes = sum(len(s.data) for s in splits if s.data is not None)
+    return pipes + sum(Path(path).stat().st_size for path in {s.path for s in splits if s.data is None})
+
+
+def _files(given: str) -> list[Path]:
+    path = Path(given)
+    if (path / "manifest.json").is_file() and (path / "facts").is_dir():
+        raise InputError(f"{path} is a store; hdlog export writes its facts to files that can be read")
+    if path.is_dir():
+        found = [
+            p for p in sorted(path.rglob("*")) if p.is_file() and format_of(p) and not _is_hidden(p, path)
+        ]
+    elif path.exists():
+        if not format_of(path):
+            ending = next((e for e in reversed(path.suffixes) if e not in COMPRESSIONS), "")
+            raise InputError(f"{path}: unknown ending {ending!r}; {_KNOWN}")
+        return [path]
+    elif has_magic(given):
+        matches = [Path(p) for p in sorted(glob(given, recursive=True))]
+        found = [p for p in matches if p.is_file() and format_of(p)]
+    else:
+        raise InputError(f"{path}: no such file or folder")
+    if not found:
+        raise InputError(f"{path}: no file with a known ending here; {_KNOWN}")
+    return found
+
+
+def _is_hidden(path: Path, folder: Path) -> bool:
+    """What Spark and others keep beside data: _SUCCESS, .crc files, ._anything."""
+    return any(part[0] in "._" for part in path.relative_to(folder).parts)
+
+
+def format_of(path: Path) -> str:
+    """The format of a file of facts, by its ending; none for other files."""
+    endings = [e.lower() for e in path.suffixes]
+    if endings and endings[-1] in COMPRESSIONS:
+        endings.pop()
+    return FORMATS.get(endings[-1], "") if endings else ""
+
+
+def _cut(path: Path, size: int) -> list[Split]:
+    whole = Split(str(path), format_of(path), scope=_scope(path) if format_of(path) in _RDF else "")
+    if not path.is_file():
+        with input_errors(whole.path):
+            return [replace(whole, data=path.read_bytes())]
+    if whole.compression:
+        return [whole]
+    if whole.format == "parquet":
+        return [Split(whole.path, "parquet", *groups) for groups in _row_groups(whole, size)]
+    with input_errors(whole.path):
+        length = path.stat().st_size
+    if whole.format not in _BY_LINES or length <= size:
+        return [whole]
+    starts = range(0, length, size)
+    return [replace(whole, start=start, end=min(start + size, length)) for start in starts]
+
+
+def _scope(path: Path) -> str:
+    """Blank nodes are those of a file, wherever it is read from."""
+    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:10]
+
+
+def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:
+    """Ranges of row groups of about `size` bytes."""
+    with input_errors(split.path), pq.ParquetFile(split.path) as file:
+        sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]
+    ranges, start, total = [], 0, 0
+    for i, more in enumerate(sizes):
+        if i > start and total + more > size:
+            ranges.append((start, i))
+            start, total = i, 0
+        total += more
+    return [*ranges, (start, len(sizes))]
+
+
+@contextmanager
+def input_errors(path: str) -> Iterator[None]:
+    """Files that cannot be opened, uncompressed or understood are errors of the user."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: {os.strerror(error.errno) if error.errno else error}") from None
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+@contextmanager
+def opened(split: Split) -> Iterator[IO[bytes]]:
+    """The bytes of the file of a split, uncompressed."""
+    with input_errors(split.path):
+        if split.data is not None:
+            source = pa.BufferReader(split.data)
+            with pa.input_stream(source, compression=split.compression) as stream:
+                yield BufferedReader(stream)
+        elif split.compression:
+            with pa.input_stream(split.path, compression=split.compression) as stream:
+                yield BufferedReader(stream)
+        else:
+            with Path(split.path).open("rb") as file:
+                yield file
+
+
+def blocks(split: Split, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
+    """The lines of a split in blocks of about `size` bytes, each with its place in the uncompressed file."""
+    with opened(split) as stream:
+        yield from cut_blocks(stream, split.start, split.end, size)
+
+
+def cut_blocks(
+    stream: IO[bytes], start: int = 0, end: int = -1, size: int = _BLOCK
+) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin between two places, in blocks, each with its place."""
+    at = 0
+    if start > 0:
+        stream.seek(start - 1)
+        at = start - 1 + len(stream.readline())
+    first = b"" if start else stream.read(len(MARK))
+    if first == MARK:
+        at, first = len(MARK), b""
+    elif first and end >= 0:
+        stream.seek(0)
+        first = b""
+    while end < 0 or at < end:
+        block = first + stream.read(size if end < 0 else min(size, max(0, end - at - len(first))))
+        first = b""
+        if not block:
+            return
+        if not block.endswith(b"\n"):
+            block += stream.readline()
+        yield at, block
+        at += len(block)
+
+
+def content(split: Split) -> bytes:
+    return b"".join(block for _, block in blocks(split))
+
+
+class LineNumbers:
+    """Numbers of lines of a whole file, from 1, by place in the uncompressed file.
+
+    To know one, all before it is read, unless the file is not compressed and an earlier place was asked for before.
+    """
+
+    def __init__(self, split: Split) -> None:
+        self._split = split
+        self._place, self._number = 0, 1
+
+    def of(self, place: int) -> int:
+        if self._split.compression or place < self._place:
+            self._place, self._number = 0, 1
+        with opened(self._split) as stream:
+            if self._place:
+                stream.seek(self._place)
+            while self._place < place and (block := stream.read(min(place - self._place, _BLOCK))):
+                self._number += block.count(b"\n")
+                self._place += len(block)
+        return self._number

@@ -1,0 +1,251 @@
+"""Tables into facts: CSV, TSV, .facts and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from hdlog.errors import InputError
+from hdlog.program.model import Predicate
+from hdlog.reading.chunks import Reading
+from hdlog.reading.kernels import Places
+from hdlog.reading.splits import MARK, Split, blocks, content, input_errors, opened
+from hdlog.reading.values import BAD, column_ids, iri_ids, text_ids
+
+_BLOCK = 16 << 20
+PREDICATE, KIND = "hdlog.predicate", "hdlog.kind"
+"""What Parquet files of ours say of the predicate they have the facts of, and of the terms that the texts of a column stand for."""
+IRIS, STRINGS = "iri", "string"
+_NONE: dict[int, str] = {}
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
+
+
+def read_separated(reading: Reading) -> None:
+    """Read a split of a table with a row a line and a delimiter."""
+    split = reading.split
+    declared = reading.layout.get(split.table)
+    if declared is not None and not len(declared):
+        # A relation without columns has one fact or none, and Soufflé writes that one as ().
+        reading.add(Predicate(split.table, 0), [], int(any(block.strip() for _, block in blocks(split))))
+        return
+    layout = _Layout(split)
+    single = declared is not None and len(declared) == 1 and not layout.quotes
+    for place, block in layout.blocks():
+        columns, ragged = ([_single_column(block)], _NONE) if single else _parsed(block, layout)
+        if columns:
+            _add(reading, layout, columns, place, block, ragged)
+
+
+def _single_column(block: bytes) -> pa.Array:
+    """A table of one column: every line is a value, an empty one too."""
+    lines = block.removesuffix(b"\n").split(b"\n")
+    return pa.array([line.removesuffix(b"\r") for line in lines], pa.binary())
+
+
+def _parsed(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[int, str]]:
+    """The columns of a block, and the rows of another width: what is wrong with each."""
+    ragged: dict[int, str] = {}
+    if not block.strip(b"\r\n"):
+        return [], ragged
+
+    def skip(row: Any) -> str:
+        ragged[row.number - 1] = f"{row.actual_columns} columns, not {row.expected_columns} as before"
+        return "skip"
+
+    whole = block if block.endswith(b"\n") else block + b"\n"
+    table = pcsv.read_csv(pa.BufferReader(whole), *layout.options(skip))
+    return [c.combine_chunks() for c in table.columns], ragged
+
+
+def _add(
+    reading: Reading,
+    layout: _Layout,
+    given: Sequence[pa.Array],
+    place: int,
+    block: bytes,
+    ragged: Mapping[int, str],
+) -> None:
+    where = f"{reading.split.path}:1: "
+    if reading.split.columns is not None:
+        if max(reading.split.columns) >= len(given):
+            raise InputError(
+                f"{where}{len(given)} columns, and column {max(reading.split.columns)} is asked for"
+            )
+        given = [given[i] for i in reading.split.columns]
+    predicate = Predicate(reading.split.table, len(given))
+    types = reading.types(predicate, where)
+    ordered = [given[i] for i in layout.order(reading, len(given), where)]
+    columns = [text_ids(reading.terms, c, t) for c, t in zip(ordered, types, strict=True)]
+    good, bad = _sorted_out(columns)
+    faults = dict(ragged)
+    for record, row in zip(_records(bad, sorted(ragged)).tolist(), bad.tolist(), strict=True):
+        faults[record] = _fault(ordered, columns, row, types)
+    if faults:
+        lines = layout.lines(reading, place, block, everything=len(given) == 1 and not layout.quotes)
+        for record in sorted(faults):
+            reading.refuse(partial(lines.__getitem__, record), faults[record])
+    reading.add(predicate, [c[good] for c in columns], len(good))
+
+
+class _Layout:
+    """How a split has rows: delimiter, quotes, header."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+        self.delimiter = split.delimiter or ("," if split.format == "csv" else "\t")
+        if len(self.delimiter.encode()) != 1:
+            raise InputError(f"{split.path}: a delimiter is one character of ASCII, not {self.delimiter!r}")
+        self.quotes = split.rfc4180 or (self.delimiter == "," and not split.souffle)
+        self.has_header = split.header if split.header is not None else split.format in ("csv", "tsv")
+        with opened(split) as stream:
+            self._first = self._record(stream)
+        self.names = self._fields(self._first) if self.has_header else []
+        if self.has_header:
+            self._check_header()
+        self.width = len(self._fields(self._first))
+
+    def _record(self, stream: IO[bytes]) -> bytes:
+        """The first record of the file."""
+        line = b"\n"
+        while line and not line.strip(b"\r\n"):
+            line = stream.readline()
+        while self.quotes and line.count(b'"') % 2 == 1 and (more := stream.readline()):
+            line += more
+        return line
+
+    def _fields(self, record: bytes) -> list[str]:
+        text = record.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+        if self.quotes:
+            return next(csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter), [])
+        return text.split(self.delimiter)
+
+    def _check_header(self) -> None:
+        path = self.split.path
+        if self.delimiter == "," and b"\t" in self._first and b"," not in self._first:
+            raise InputError(
+                f"{path}:1: there are tabs between the values, not commas; name the file .tsv, or .facts if its first "
+                "line has no names"
+            )
+        values = [name for name in self.names if _NUMBER.fullmatch(name.strip())]
+        if values:
+            raise InputError(
+                f"{path}:1: the first line of a .{self.split.format} file has the names of the columns, and "
+                f"{values[0]!r} is a number; a .facts file has no such line"
+            )
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Whole records, without the header, each block with its place in the file."""
+        waiting = b""
+        header = self.has_header and self.split.start == 0
+        start = 0
+        for place, block in blocks(self.split, _BLOCK):
+            if not waiting:
+                start = place
+            waiting += block
+            if self.quotes and waiting.count(b'"') % 2 == 1:
+                continue
+            if header:
+                length = waiting.index(self._first.removeprefix(MARK)) + len(self._first.removeprefix(MARK))
+                start, waiting, header = start + length, waiting[length:], False
+            yield start, waiting
+            waiting = b""
+        if waiting:
+            yield start, waiting
+
+    def order(self, reading: Reading, width: int, place: str) -> list[int]:
+        if len(self.names) != width:
+            return list(range(width))
+        return reading.order(self.split.table, self.names, place)
+
+    def options(self, skip: Callable[[Any], str]) -> tuple[Any, Any, Any]:
+        names = [f"f{i}" for i in range(self.width)]
+        return (
+            pcsv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 30),
+            pcsv.ParseOptions(
+                delimiter=self.delimiter,
+                quote_char='"' if self.quotes else False,
+                newlines_in_values=self.quotes,
+                invalid_row_handler=skip,
+            ),
+            pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary()), strings_can_be_null=False),
+        )
+
+    def lines(self, reading: Reading, place: int, block: bytes, everything: bool) -> list[int]:
+        """The number in the whole file of the line in which each record of a block begins."""
+        found, within = [], False
+        for number, line in enumerate(block.split(b"\n"), reading.lines.of(place)):
+            if (line.strip(b"\r") or everything) and not within:
+                found.append(number)
+            within ^= self.quotes and line.count(b'"') % 2 == 1
+        return found
+
+
+def _records(rows: Places, ragged: Sequence[int]) -> Places:
+    """The numbers, among all records, of rows that are numbered without the ragged ones."""
+    regular_before = np.array(ragged, np.int64) - np.arange(len(ragged))
+    return rows + np.searchsorted(regular_before, rows, "right")
+
+
+def _sorted_out(columns: Sequence[Places]) -> tuple[Places, Places]:
+    """The rows all of whose values have an id, and the others."""
+    bad = np.logical_or.reduce([column == BAD for column in columns])
+    return np.flatnonzero(~bad), np.flatnonzero(bad)
+
+
+def _fault(given: Sequence[pa.Array], columns: Sequence[Places], row: int, types: Sequence[str]) -> str:
+    """What is wrong with the first bad value of a row."""
+    number = next(n for n, column in enumerate(columns) if column[row] == BAD)
+    value = given[number][int(row)].as_py()
+    if value is None:
+        return f"no value in column {number + 1}"
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return f"column {number + 1} is not UTF-8"
+    return f"{value!r} is not a {types[number] or 'value a fact can have'}"
+
+
+def read_parquet(reading: Reading) -> None:
+    """Read row groups of a Parquet file; the number of a line is that of a row, from 1."""
+    split = reading.split
+    with input_errors(split.path):
+        whole = split.compression or split.data is not None
+        source = pa.BufferReader(content(split)) if whole else split.path
+        with pq.ParquetFile(source) as file:
+            end = file.num_row_groups if split.end < 0 else split.end
+            done = sum(file.metadata.row_group(i).num_rows for i in range(split.start))
+            chosen = range(split.start, end)
+            for batch in file.iter_batches(row_groups=chosen, use_threads=False) if chosen else ():
+                _add_batch(batch, done, reading)
+                done += batch.num_rows
+
+
+def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
+    told = (batch.schema.metadata or {}).get(PREDICATE.encode(), b"").decode()
+    predicate = Predicate(reading.split.name or told or reading.split.table, batch.num_columns)
+    place = f"{reading.split.path}: "
+    types = reading.types(predicate, place)
+    order = reading.order(predicate.name, batch.schema.names, place)
+    given = [batch.columns[i] for i in order]
+    columns = [
+        iri_ids(reading.terms, c) if _has_iris(batch.schema.field(i)) else column_ids(reading.terms, c, t)
+        for i, c, t in zip(order, given, types, strict=True)
+    ]
+    good, bad = _sorted_out(columns)
+    for row in bad.tolist():
+        reading.refuse(partial((done + 1).__add__, row), _fault(given, columns, row, types))
+    reading.add(predicate, [c[good] for c in columns], len(good))
+
+
+def _has_iris(field: pa.Field) -> bool:
+    return bool((field.metadata or {}).get(KIND.encode()) == IRIS.encode() and pa.types.is_string(field.type))

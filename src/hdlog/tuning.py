@@ -1,0 +1,169 @@
+"""How a program is evaluated, beyond what it means: the method, each improvement by name, and the numbers that steer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, get_args
+
+from hdlog.errors import UsageError, did_you_mean
+from hdlog.program.model import EvaluationMethod
+
+Method = EvaluationMethod | Literal["paper"]
+METHODS: tuple[Method, ...] = (*get_args(EvaluationMethod), "paper")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Every number that steers how something is done, and none that says what comes out.
+
+    Chosen by `make bench`, `make bench-trees` and `hdlog bench` on a machine with two cores, unless something else is said. Tests pass
+    others, so that tiny tables go every way.
+    """
+
+    # Which rules are evaluated over trees (plan/).
+    few_rows: float = 200_000.0
+    """rows that a join plan may make before looking for something better is worth the time"""
+    simple_gain: float = 4.0
+    """an acyclic rule is evaluated over a tree only if that looks so many times cheaper"""
+    core_share: float = 0.4
+    """the share of its facts below which the core of an atom is looked at by itself"""
+    sure_core_share: float = 0.05
+    """likewise in a recursive rule, whose facts are yet to come: its core must be a small one"""
+    wider: int = 1
+    """how far above the hypertree width a cheaper decomposition is looked for"""
+    kept_row: float = 5.0
+    """what keeping a row of a view costs, where making one costs 1; wide rows cost more"""
+    once: float = 0.03
+    """what the rows count that joins make which start elsewhere than is best, as those of updates do"""
+    often: float = 3.0
+    """likewise in a recursive rule, where all facts of its component come as such changes"""
+    starts: int = 4
+    """factors from which a join is tried; four tell enough"""
+    met: float = 0.03
+    """what looking at one of many candidates of a worst-case optimal step costs, where making a row costs 1"""
+    searched: float = 1.0
+    """likewise where there are a few here and there"""
+    view_budget: int = 12_000
+    """sets of variables tried for the bags of a view tree; so many take about half a second"""
+    wide_bag: int = 9
+    """variables up to which all subsets are tried for a bag"""
+    decomposition_budget: int = 50_000
+    """pairs of a cover and a part tried for a decomposition; so many take about a second"""
+    most_orders: int = 240
+    """orders of items that look alike tried to find that two nodes are the same"""
+    drift: float = 4.0
+    """a rule is planned again when a predicate has so many times as many facts, or as few"""
+    drift_floor: int = 1000
+    """and the difference is more than this"""
+    without_hubs: float = 1.05
+    """facts to a value, on average, up to which a column is taken for one without hubs"""
+
+    # How bodies are matched (maintenance/).
+    many_rows: int = 1000
+    """rows from which on another start than the delta is looked for, and equal rows are added up"""
+    upheaval: float = 1.0
+    """shares of the literals of a node that change, added up, above which all is matched twice (docs/decisions/0008)"""
+    much_smaller: int = 3
+    """the delta node first reduces the others if it is so many times smaller than the largest, as in the paper"""
+    much_changed: int = 8
+    """a version is brought into one piece if more than one in so many of its facts has changed in the update"""
+    small_view_run: int = 1 << 12
+    """rows of a view's run up to which it is merged with the next whatever that has"""
+
+    # The embedded engine (engines/columnar/).
+    worth_threads: int = 4_000_000
+    """changed facts from which on rules run on several threads (docs/decisions/0002)"""
+    worth_halves: int = 100_000
+    """rows of a worst-case optimal step from which on both cores work at it"""
+    worth_flags: int = 10_000
+    """facts of one column from which on a flag for each term may be faster than looking keys up"""
+    worth_tidying: int = 200_000
+    """terms and pairs from which on it is looked whether most of them are dead"""
+    small_run: int = 1 << 11
+    """facts of a table's run up to which it is merged with the next whatever that has"""
+    most_runs: int = 10
+    """of a table"""
+    dense_integers: int = 1000
+    """integers from which on they are looked up by place if they lie close together"""
+    large_group: int = 1024
+    """members of a group from which on a summary of it is kept"""
+    most_summaries: int = 10_000
+    """of an aggregate"""
+    kept_extremes: int = 1024
+    """different values in the summary of a least or greatest one"""
+    many_members: int = 30
+    """members of a group, on average, from which on adding them up on arrays is faster than one by one"""
+
+    # Spark (engines/spark/); chosen by `make bench-spark`.
+    broadcast: int = 500_000
+    """rows up to which a side of a join is sent to all executors"""
+    likely_broadcast: int = 200_000
+    """likewise by an estimate; if that was far off, the update is run again with care"""
+    hashed: int = 2_000_000
+    """rows of a partition up to which a join builds a hash table of the smaller side and does not sort both"""
+    most_parts: int = 16
+    """deltas of rounds that are kept apart"""
+    most_spark_runs: int = 5
+    """of a table"""
+    interpreted: int = 100_000
+    """rows that are read up to which compiling a plan takes longer than interpreting it"""
+    unsent_terms: int = 10_000
+    """new terms that wait in the driver"""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Each improvement over the paper can be switched off."""
+
+    method: Method = "combined"
+    views: bool = True
+    """covers may be views: a node keeps what it sends to its parent, counted, not its own join"""
+    sum_product: bool = True
+    """head derivations are counted by messages, without enumerating the join of the nodes"""
+    root_per_head: bool = True
+    """each head atom has its own root"""
+    sharing: bool = True
+    """isomorphic nodes keep one table"""
+    virtual: bool = True
+    """a node that is one atom keeps nothing: it is the predicate's table"""
+    worst_case_optimal: bool = True
+    """cyclic atoms in a node are joined one variable at a time"""
+    counting: bool = True
+    """components without recursion are counted exactly, not overdeleted and rederived"""
+    reordering: bool = True
+    """atoms are joined by estimated fan-out, not in the order of the text"""
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(f"there is no method {self.method!r}; there are {', '.join(METHODS)}")
+        if self.method == "paper":
+            for name in _IMPROVEMENTS:
+                object.__setattr__(self, name, False)
+
+    @classmethod
+    def paper(cls) -> Tuning:
+        """The system of the paper: complex rules over its nodes, in its passes, all others by join plans; no improvement."""
+        return cls("paper")
+
+    def without(self, names: str) -> Tuning:
+        """Improvements switched off, by their names with commas between."""
+        wanted = [n.strip().replace("-", "_") for n in names.split(",") if n.strip()]
+        for name in wanted:
+            if name not in SWITCHES:
+                hint = did_you_mean(name, SWITCHES) or f"there are {', '.join(SWITCHES)}"
+                raise UsageError(f"there is no improvement {name} to switch off; {hint}")
+        return replace(self, **dict.fromkeys(wanted, False))  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, str | bool]:
+        """Method and improvements, as a store keeps them."""
+        return {"method": self.method, **{name: getattr(self, name) for name in SWITCHES}}
+
+    def steered(self, **numbers: float) -> Tuning:
+        """With other numbers."""
+        return replace(self, numbers=replace(self.numbers, **numbers))  # type: ignore[arg-type]
+
+
+SWITCHES = tuple(f.name for f in fields(Tuning) if f.type == "bool")
+_IMPROVEMENTS = tuple(name for name in SWITCHES if name != "reordering")
+"""The paper's system has join plans, too."""

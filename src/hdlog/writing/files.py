@@ -1,0 +1,240 @@
+"""Facts into files: N-Triples for what is a triple, tables for the rest; each file is whole, or not there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hdlog.errors import HdlogError
+from hdlog.program.model import TRIPLE, Predicate
+from hdlog.program.ntriples import is_iri
+from hdlog.program.terms import RDF_TYPE
+from hdlog.reading.term_table import string_bytes
+from hdlog.writing.sheets import Columns, Sheet
+from hdlog.writing.values import INTEGERS
+
+TableFormat = Literal["csv", "tsv", "facts", "parquet"]
+_MARK = '"^^<http://www.w3.org/2001/XMLSchema#integer>'
+
+
+class WriteError(HdlogError):
+    """Facts that a format cannot hold."""
+
+    exit_code = 11
+
+
+@contextmanager
+def written(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes its name when it is whole; compressed if that ends so."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Before, not after: a folder of that name would be found only in the end.
+    if path.is_dir():
+        raise WriteError(f"{path} is a folder; name a file")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with pa.output_stream(fresh, compression=_compression(path)) as out:
+            yield out
+        fresh.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+def _compression(path: Path) -> str | None:
+    return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+
+
+# Triples.
+
+
+def is_triple(predicate: Predicate) -> bool:
+    """Whether facts of a predicate are triples: a class, a property, or the predicate of all other triples."""
+    return predicate == (TRIPLE, 3) or (predicate.arity in (1, 2) and is_iri(predicate.name))
+
+
+def write_triples(sheets: Iterable[Sheet], out: IO[bytes]) -> tuple[int, list[str]]:
+    """N-Triples; how many were written, and what was left out because it is no triple."""
+    count, left = 0, []
+    for sheet in sheets:
+        if not is_triple(sheet.predicate):
+            left.append(f"{sheet.rows:,} facts of {sheet.predicate} are no triples")
+            continue
+        wrong = 0
+        for columns in sheet.batches():
+            texts = [_terms(column) for column in columns]
+            good = _may_be_subject(texts[0])
+            if sheet.predicate.arity == 3:
+                good = pc.and_(good, pc.starts_with(texts[1], "<"))
+            if not pc.all(good).as_py():
+                wrong += len(good) - int(pc.sum(good).as_py() or 0)
+                texts = [column.filter(good) for column in texts]
+            write_texts(out, _triples(sheet.predicate, texts))
+            count += len(texts[0])
+        if wrong:
+            left.append(f"{wrong:,} facts of {sheet.predicate} are no triples: their subject is a literal")
+    return count, left
+
+
+def _may_be_subject(texts: pa.Array) -> pa.Array:
+    return pc.invert(pc.starts_with(texts, '"'))
+
+
+def _triples(predicate: Predicate, texts: Columns) -> pa.Array:
+    """The lines of facts that are triples."""
+    if predicate.arity == 3:
+        return _joined(texts[0], " ", texts[1], " ", texts[2], " .\n")
+    if predicate.arity == 1:
+        return _joined(texts[0], f" <{RDF_TYPE}> <{predicate.name}> .\n")
+    return _joined(texts[0], f" <{predicate.name}> ", texts[1], " .\n")
+
+
+def fact_lines(sheet: Sheet) -> Iterator[str]:
+    """N-Triples for facts that are triples, an atom for others."""
+    for columns in sheet.batches():
+        texts = [_terms(column).to_pylist() for column in columns]
+        rows: Iterable[Sequence[str]] = zip(*texts, strict=True) if texts else [()] * sheet.rows
+        for row in rows:
+            yield _fact_line(sheet.predicate, row)
+
+
+def _fact_line(predicate: Predicate, row: Sequence[str]) -> str:
+    if is_triple(predicate) and row[0][0] != '"':
+        if predicate.arity == 3:
+            return " ".join((*row, "."))
+        if predicate.arity == 2:
+            return f"{row[0]} <{predicate.name}> {row[1]} ."
+        return f"{row[0]} <{RDF_TYPE}> <{predicate.name}> ."
+    shown = (text[1 : -len(_MARK)] if text.endswith(_MARK) else text for text in row)
+    return f"{predicate.name}({', '.join(shown)})"
+
+
+def _terms(column: pa.Array) -> pa.Array:
+    if column.type != INTEGERS:
+        return column
+    return _joined('"', column.cast(pa.string()).cast(pa.large_string()), _MARK)
+
+
+def _joined(*parts: pa.Array | str) -> pa.Array:
+    scalars = [pa.scalar(p, pa.large_string()) if isinstance(p, str) else p for p in (*parts, "")]
+    return pc.binary_join_element_wise(*scalars)
+
+
+def write_texts(out: IO[bytes], texts: pa.Array) -> None:
+    """All texts, one behind the other."""
+    if isinstance(texts, pa.Scalar) or not len(texts):
+        return
+    data, starts = string_bytes(texts)
+    out.write(data[starts[0] : starts[-1]].data)
+
+
+# Tables.
+
+
+def write_table(
+    sheet: Sheet,
+    out: IO[bytes],
+    delimiter: str = "\t",
+    header: Sequence[str] = (),
+    quotes: bool = False,
+    ordered: bool = False,
+) -> None:
+    """Text with a row a line. Without quotes a value that has a delimiter or a line end in it is an error."""
+    if not sheet.predicate.arity:
+        out.write(b"()\n" * min(1, sheet.rows))
+        return
+    if header:
+        out.write((delimiter.join(_quoted_name(n, delimiter, quotes) for n in header) + "\n").encode())
+    for columns in sheet.plain():
+        shown = [_quoted(c, delimiter) if quotes else _checked(sheet, c, delimiter) for c in columns]
+        if ordered:
+            order = _order(sheet, columns)
+            shown = [column.take(order) for column in shown]
+        parts: list[pa.Array | str] = []
+        for column in shown:
+            parts += [column, delimiter]
+        write_texts(out, _joined(*parts[:-1], "\n"))
+
+
+def _order(sheet: Sheet, columns: Columns) -> pa.Array:
+    """Rows by value: numbers by their size."""
+    table = pa.table(
+        {
+            str(i): pc.cast(c, INTEGERS) if kind == INTEGERS else c
+            for i, (c, kind) in enumerate(zip(columns, sheet.types, strict=True))
+        }
+    )
+    return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
+
+
+def _special(delimiter: str) -> str:
+    return rf'["\n\r{re.escape(delimiter)}]'
+
+
+def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
+    """As RFC 4180 has it: values in quotes where they need them; an empty one, too, to tell it from none."""
+    needs = pc.or_(pc.match_substring_regex(texts, _special(delimiter)), pc.equal(texts, ""))
+    if not pc.any(needs).as_py():
+        return texts
+    some = pc.replace_substring(texts.filter(needs), '"', '""')
+    return pc.replace_with_mask(texts, needs, _joined('"', some, '"'))
+
+
+def _quoted_name(name: str, delimiter: str, quotes: bool) -> str:
+    if quotes and re.search(_special(delimiter), name):
+        return '"' + name.replace('"', '""') + '"'
+    return name
+
+
+def _checked(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
+    bad = pc.match_substring_regex(texts, rf"[\n\r{re.escape(delimiter)}]")
+    if pc.any(bad).as_py():
+        value = texts.filter(bad)[0].as_py()
+        raise WriteError(
+            f"{sheet.predicate.name}: the value {value!r} has a line end or a delimiter in it, and a table without quotes "
+            "cannot hold it; write CSV, or Parquet, or N-Triples"
+        )
+    return texts
+
+
+def write_parquet(sheet: Sheet, out: IO[bytes]) -> None:
+    with pq.ParquetWriter(out, sheet.schema, compression="zstd") as writer:
+        for table in sheet.typed():
+            writer.write_table(table)
+
+
+def file_names(predicates: Sequence[Predicate]) -> dict[Predicate, str]:
+    """A readable file name for each predicate, each once."""
+    names: dict[Predicate, str] = {}
+    taken: set[str] = set()
+    for predicate in predicates:
+        short = re.sub(r"[^\w.-]+", "_", re.split(r"[/#]", predicate.name)[-1]).strip(".") or "facts"
+        number, name = 2, short
+        while name.lower() in taken:
+            number, name = number + 1, f"{short}-{number}"
+        taken.add(name.lower())
+        names[predicate] = name
+    return names
+
+
+def write_tables(sheets: Sequence[Sheet], format_: TableFormat, folder: Path) -> Iterator[Sheet]:
+    """A file for each predicate; yields each sheet before it is written."""
+    names = file_names([sheet.predicate for sheet in sheets])
+    folder.mkdir(parents=True, exist_ok=True)
+    for sheet in sheets:
+        yield sheet
+        with written(folder / f"{names[sheet.predicate]}.{format_}") as out:
+            if format_ == "parquet":
+                write_parquet(sheet, out)
+            elif format_ == "csv":
+                write_table(sheet, out, ",", sheet.headings, quotes=True)
+            else:
+                write_table(sheet, out, "\t", sheet.headings if format_ == "tsv" else ())
