@@ -256,12 +256,14 @@ def _as_arrow(table: Any) -> pa.Table | None:
 
         frame = table.to_frame() if isinstance(table, pandas.Series) else table
         return pa.Table.from_pandas(frame, preserve_index=False)
+    if hasattr(table, "toArrow"):  # pyspark, whose stream knows no time zones
+        return table.toArrow()
     if hasattr(table, "__arrow_c_stream__"):
         found = pa.chunked_array(table) if _is_series(table) else pa.table(table)
         return pa.table({"c0": found}) if isinstance(found, pa.ChunkedArray) else found
     if isinstance(table, pa.Array | pa.ChunkedArray):
         return pa.table({"c0": table})
-    for name in ("to_arrow", "to_arrow_table", "toArrow"):  # polars and DuckDB, DuckDB, pyspark
+    for name in ("to_arrow", "to_arrow_table"):  # polars and DuckDB, DuckDB
         if hasattr(table, name):
             found = getattr(table, name)()
             return pa.table(found) if not isinstance(found, pa.Table) else found
