@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdlog.engines.columnar.engine import ColumnarEngine, ColumnarVersion
+from hdlog.engines.columnar.context import ColumnarVersion
+from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.relation import Relation
 from hdlog.engines.protocol import Version

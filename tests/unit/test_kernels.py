@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdlog.engines.columnar import kernels
+from hdlog.engines.columnar.kernels import meeting, merging, searching
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
 
 SMALL = st.integers(0, 40)
@@ -24,14 +25,14 @@ def array(values: object) -> kernels.Keys:
 def test_locate_finds_each_probe_or_tells(keys: set[int], probes: list[int]) -> None:
     ordered = sorted(keys)
     expected = [ordered.index(p) if p in keys else -1 for p in sorted(probes)]
-    assert kernels.locate(array(keys), array(probes)).tolist() == expected
+    assert searching.locate(array(keys), array(probes)).tolist() == expected
 
 
 @given(KEYS.map(set), st.lists(st.integers(0, 7)))
 def test_ranges_and_offsets_give_the_keys_of_each_left_id(keys: set[int], lefts: list[int]) -> None:
     ordered = array(keys)
-    low, high = kernels.ranges(ordered, np.array(sorted(lefts), np.uint32))
-    starts = kernels.offsets(ordered, 8)
+    low, high = searching.ranges(ordered, np.array(sorted(lefts), np.uint32))
+    starts = searching.offsets(ordered, 8)
     for left, a, b in zip(sorted(lefts), low.tolist(), high.tolist(), strict=True):
         expected = [k for k in ordered.tolist() if k >> 32 == left]
         assert ordered[a:b].tolist() == expected
@@ -40,7 +41,7 @@ def test_ranges_and_offsets_give_the_keys_of_each_left_id(keys: set[int], lefts:
 
 def test_ranges_reach_the_largest_id() -> None:
     top = 0xFFFFFFFE << 32 | 0xFFFFFFFF
-    low, high = kernels.ranges(array([1, top]), np.array([0xFFFFFFFE], np.uint32))
+    low, high = searching.ranges(array([1, top]), np.array([0xFFFFFFFE], np.uint32))
     assert (low.tolist(), high.tolist()) == ([1], [2])
 
 
@@ -52,8 +53,8 @@ def test_expand_spells_out_ranges_without_the_dead(
     dead = data.draw(
         st.one_of(st.just([]), st.lists(st.integers(0, 1), min_size=len(keys), max_size=len(keys)))
     )
-    low, high = kernels.ranges(ordered, np.array(sorted(lefts), np.uint32))
-    probe, right = kernels.expand(ordered, np.array(dead, np.uint8), low, high)
+    low, high = searching.ranges(ordered, np.array(sorted(lefts), np.uint32))
+    probe, right = searching.expand(ordered, np.array(dead, np.uint8), low, high)
     expected = [
         (i, k & 0xFFFFFFFF)
         for i, left in enumerate(sorted(lefts))
@@ -66,20 +67,20 @@ def test_expand_spells_out_ranges_without_the_dead(
 @given(st.sets(SMALL), st.sets(SMALL))
 def test_merge_order_sorts_two_sorted_arrays(a: set[int], b: set[int]) -> None:
     both = np.concatenate([array(a), array(b)])
-    assert both[kernels.merge_order(array(a), array(b))].tolist() == sorted([*a, *b])
+    assert both[merging.merge_order(array(a), array(b))].tolist() == sorted([*a, *b])
 
 
 @given(st.dictionaries(SMALL, st.integers(-2, 2)), st.dictionaries(SMALL, st.integers(-2, 2)))
 def test_merge_add_adds_counts_and_drops_zeros(a: dict[int, int], b: dict[int, int]) -> None:
     counts = [np.array([d[k] for k in sorted(d)], np.int64) for d in (a, b)]
-    keys, sums = kernels.merge_add(array(a), counts[0], array(b), counts[1])
+    keys, sums = merging.merge_add(array(a), counts[0], array(b), counts[1])
     expected = {k: a.get(k, 0) + b.get(k, 0) for k in sorted({*a, *b})}
     assert dict(zip(keys.tolist(), sums.tolist(), strict=True)) == {k: n for k, n in expected.items() if n}
 
 
 @given(st.lists(SMALL))
 def test_count_keys_counts_repetitions(values: list[int]) -> None:
-    keys, counts = kernels.count_keys(array(values))
+    keys, counts = merging.count_keys(array(values))
     expected = Counter(values)
     assert keys.tolist() == sorted(expected)
     assert counts.tolist() == ([expected[k] for k in sorted(expected)] if len(expected) < len(values) else [])
@@ -88,7 +89,7 @@ def test_count_keys_counts_repetitions(values: list[int]) -> None:
 @given(KEYS.map(set), KEYS.map(set))
 def test_agreeing_pairs_counts_pairs_with_one_left_id(a: set[int], b: set[int]) -> None:
     expected = sum(x >> 32 == y >> 32 for x in a for y in b)
-    assert kernels.agreeing_pairs(array(a), array(b)) == expected
+    assert searching.agreeing_pairs(array(a), array(b)) == expected
 
 
 @given(KEYS.map(set), st.lists(st.integers(0, 2), min_size=7, max_size=7), st.data())
@@ -97,7 +98,7 @@ def test_reach_pairs_keeps_what_has_come_to_both_stages(
 ) -> None:
     rights = data.draw(st.lists(st.integers(0, 2), min_size=7, max_size=7))
     marks = np.array(lefts, np.uint8), np.array(rights, np.uint8)
-    found = kernels.reach_pairs(array(keys), marks[0], 1, marks[1], 2)
+    found = searching.reach_pairs(array(keys), marks[0], 1, marks[1], 2)
     kept = [(k >> 32, k & 0xFFFFFFFF) for k in sorted(keys)]
     kept = [(a, b) for a, b in kept if lefts[a] >= 1 and rights[b] >= 2]
     assert found.tolist() == [a << 32 | b for a, b in kept]
@@ -113,7 +114,7 @@ def test_grow_run_adds_support_and_wakes_the_dead(
     dead = {k: data.draw(st.integers(0, 1)) for k in sorted(keys)}
     marks, support = np.array(list(dead.values()), np.uint8), np.zeros(len(keys), np.int64)
     counts = np.array([given_[k] for k in sorted(given_)], np.int64)
-    missed, missed_counts, woken = kernels.grow_run(array(keys), marks, support, array(given_), counts)
+    missed, missed_counts, woken = merging.grow_run(array(keys), marks, support, array(given_), counts)
     assert dict(zip(missed.tolist(), missed_counts.tolist(), strict=True)) == {
         k: n for k, n in given_.items() if k not in keys
     }
@@ -131,7 +132,7 @@ def test_merge_runs_drops_what_is_dead_and_unsupported(keys: set[int], data: st.
         kinds = (np.uint8, np.uint8, np.int64, np.int64)
         return (array(chosen), *(np.array(c, t) for c, t in zip(columns, kinds, strict=True)))
 
-    found = kernels.merge_runs(*run(0), *run(1))  # type: ignore[arg-type]
+    found = merging.merge_runs(*run(0), *run(1))  # type: ignore[arg-type]
     expected = {k: r[:4] for k, r in rows.items() if not (r[0] and not any(r[1:4]))}
     assert found[0].tolist() == list(expected)
     dead = [r[0] for r in expected.values()]
@@ -177,7 +178,7 @@ def ranged(draw: st.DrawFn, rows: int, short: bool, counted: bool) -> tuple[Any,
 
 @given(st.data(), st.booleans(), st.booleans(), st.booleans())
 def test_meetings_of_lists(data: st.DataObject, short: bool, first: bool, second: bool) -> None:
-    meets: Any = kernels
+    meets: Any = meeting
     rows = data.draw(st.integers(0, 8))
     (a, x), (b, y) = (data.draw(ranged(rows, short, counted)) for counted in (first, second))
     order = np.argsort(a[2], kind="stable")

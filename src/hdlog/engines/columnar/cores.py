@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from hdlog.engines.columnar.facts import Facts
-from hdlog.engines.columnar.kernels import Flags, Ids, Keys, reach_pairs
-from hdlog.engines.columnar.relation import Relation
-from hdlog.program.terms import Term, Variable
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys
+from hdlog.engines.columnar.kernels.searching import reach_pairs
+from hdlog.engines.columnar.relation import select_atom
+from hdlog.program.terms import Constant, Term, Variable
 
-Scan = Callable[[Facts, Sequence[Term]], Relation]
-"""Facts that agree with the constants and repeated variables of an atom."""
 _PASSES = 6
 _FALLING = 0.9
 """Another pass is made while the last one left no more than this share."""
@@ -79,10 +78,10 @@ class _Columns:
 
 
 def core(
-    atoms: Sequence[tuple[Facts, Sequence[Term]]], ids: int, scan: Scan
+    atoms: Sequence[tuple[Facts, Sequence[Term]]], ids: int, encode: Callable[[Constant], np.uint32]
 ) -> list[tuple[float, dict[str, float]]]:
     """For each atom how many facts are left, and for each of its variables how many values."""
-    parts = [_part(facts, terms, scan) for facts, terms in atoms]
+    parts = [_part(facts, terms, encode) for facts, terms in atoms]
     holders = Counter(name for part in parts for name in part.names)
     stages = _Stages(list(holders), ids)
     rows = sum(map(len, parts))
@@ -101,9 +100,9 @@ def core(
     return [(float(len(part)), {n: min(values[n], len(part)) for n in part.names}) for part in parts]
 
 
-def _part(facts: Facts, terms: Sequence[Term], scan: Scan) -> _Pairs | _Columns:
+def _part(facts: Facts, terms: Sequence[Term], encode: Callable[[Constant], np.uint32]) -> _Pairs | _Columns:
     names = [t.name for t in terms if isinstance(t, Variable)]
     if len(names) == len(terms) == len(set(names)) == 2:
         return _Pairs(names[0], names[1], facts.keys)
-    relation = scan(facts, terms)
+    relation = select_atom(facts.columns(), len(facts), facts.counts, terms, encode)
     return _Columns(relation.columns, len(relation))

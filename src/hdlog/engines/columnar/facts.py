@@ -9,7 +9,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.kernels import Ids, Keys, count_keys, locate, merge_add, merge_order
+from hdlog.engines.columnar.kernels import Ids, Keys
+from hdlog.engines.columnar.kernels.merging import count_keys, merge_add, merge_order
+from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
 from hdlog.engines.protocol import TooManyDerivations
 

@@ -12,7 +12,8 @@ from threading import Lock
 
 import numpy as np
 
-from hdlog.engines.columnar.kernels import Ids, Keys, intern, rehash
+from hdlog.engines.columnar.kernels import Ids, Keys
+from hdlog.engines.columnar.kernels.hashing import intern, rehash
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
 _HALF = np.uint64(32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.facts import Counts
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.program.terms import Constant, Term, Variable
 
 
 @dataclass(eq=False)
@@ -52,3 +53,25 @@ def stack(parts: Sequence[Relation]) -> Relation:
     if all(p.counts is None for p in filled):
         return Relation(columns, rows)
     return Relation(columns, rows, np.concatenate([p.weights() for p in filled]))
+
+
+def select_atom(
+    columns: Sequence[Ids],
+    rows: int,
+    counts: Counts | None,
+    terms: Sequence[Term],
+    encode: Callable[[Constant], np.uint32],
+) -> Relation:
+    """Rows that agree with the constants and repeated variables of an atom, by variable."""
+    kept: NDArray[np.bool_] | None = None
+    by_name: dict[str, Ids] = {}
+    for column, term in zip(columns, terms, strict=True):
+        if isinstance(term, Variable):
+            same = column == by_name[term.name] if term.name in by_name else None
+            by_name.setdefault(term.name, column)
+        else:
+            same = column == encode(term)
+        if same is not None:
+            kept = same if kept is None else kept & same
+    relation = Relation(by_name, rows, counts)
+    return relation if kept is None else relation.take(kept)

@@ -9,16 +9,18 @@ dead and without support is dropped then.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.budget import Budget
 from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary
-from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows, grow_run, locate, merge_order, merge_runs
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
+from hdlog.engines.columnar.kernels.merging import grow_run, merge_runs
+from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.keys import PairTable
+from hdlog.engines.columnar.runs import Index, Run, SupportedRun
 from hdlog.journal import Journal
 from hdlog.tuning import Numbers
 
@@ -27,107 +29,6 @@ _NONE = np.empty(0, np.uint8)
 _NO_COUNTS = np.empty(0, np.int64)
 _STORED, _INDEXED = 26, 24
 """Bytes that a fact takes in a run with its supports, and while it is put into an index."""
-
-
-@dataclass(eq=False)
-class Run:
-    """Sorted keys; `dead` is empty while all are live."""
-
-    keys: Keys
-    dead: Flags = field(default_factory=lambda: _NONE)
-    born: int = 0
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def with_keys(self, keys: Keys, order: Rows | None) -> Self:
-        """The same rows with other keys, in another order."""
-        changes: dict[str, Any] = {"keys": keys}
-        if order is not None:
-            for name in (f.name for f in fields(self) if f.name not in ("keys", "born")):
-                values = getattr(self, name)
-                changes[name] = values[order] if len(values) else values
-        return replace(self, **changes)
-
-    def mark(self, at: Rows, dead: bool, journal: Journal) -> None:
-        if not len(self.dead):
-            if not dead:
-                return
-            self.dead = np.zeros(len(self), np.uint8)
-        journal.save(self.dead, at, self.born)
-        self.dead[at] = dead
-
-
-@dataclass(eq=False)
-class SupportedRun(Run):
-    asserted: Flags = field(default_factory=lambda: _NONE)
-    nonrecursive: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    recursive: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-
-    def arrays(self) -> tuple[Keys, Flags, Flags, NDArray[np.int64], NDArray[np.int64]]:
-        return self.keys, self.dead, self.asserted, self.nonrecursive, self.recursive
-
-
-class Index:
-    """Runs of keys in one order of the columns."""
-
-    def __init__(self, order: Order, journal: Journal, runs: list[Run], small_run: int) -> None:
-        self.small_run = small_run
-        self.order = order
-        self.journal = journal
-        self.runs = runs
-        self._saved = -1
-
-    def save(self) -> None:
-        """Before the first change of an update: remember the runs there are."""
-        if self._saved != self.journal.number:
-            self._saved = self.journal.number
-            runs = list(self.runs)
-
-            def restore() -> None:
-                self.runs = runs
-
-            self.journal.note(restore)
-
-    def insert(self, keys: Keys) -> None:
-        """Sorted keys become live; those stored as dead are woken."""
-        self.save()
-        for run in self.runs:
-            if len(run.dead) and len(keys):
-                at = locate(run.keys, keys)
-                run.mark(at[at >= 0], False, self.journal)
-                keys = keys[at < 0]
-        if len(keys):
-            self.runs.append(Run(keys, born=self.journal.number))
-            self._merge()
-
-    def delete(self, keys: Keys) -> None:
-        self.save()
-        for run in self.runs:
-            at = locate(run.keys, keys)
-            if (at >= 0).any():
-                run.mark(at[at >= 0], True, self.journal)
-                keys = keys[at < 0]
-            if not len(keys):
-                return
-
-    def _merge(self) -> None:
-        while len(self.runs) > 1 and len(self.runs[-2]) <= max(self.small_run, len(self.runs[-1])):
-            b, a = self.runs.pop(), self.runs.pop()
-            order = merge_order(a.keys, b.keys)
-            keys = np.concatenate([a.keys, b.keys])[order]
-            if len(a.dead) or len(b.dead):
-                dead = np.concatenate([_marks(a), _marks(b)])[order]
-                keys = keys[dead == 0]
-            self.runs.append(Run(keys, born=self.journal.number))
-
-    @property
-    def nbytes(self) -> int:
-        return sum(r.keys.nbytes + r.dead.nbytes for r in self.runs)
-
-
-def _marks(run: Run) -> Flags:
-    return run.dead if len(run.dead) else np.zeros(len(run), np.uint8)
 
 
 class Table:

@@ -16,7 +16,8 @@ from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.facts import Facts, Order, columns_of, keys_of, primary
 from hdlog.engines.columnar.kernels import Ids, Keys
 from hdlog.engines.columnar.keys import PairTable
-from hdlog.engines.columnar.table import Index, SupportedRun, Table
+from hdlog.engines.columnar.runs import Index, SupportedRun
+from hdlog.engines.columnar.table import Table
 
 
 @dataclass

@@ -18,7 +18,8 @@ from hdlog.program.terms import Variable
 from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS
 
 if TYPE_CHECKING:
-    from hdlog.engines.spark.engine import SparkEngine, SparkVersion
+    from hdlog.engines.spark.context import SparkVersion
+    from hdlog.engines.spark.engine import SparkEngine
 
 _NATIVE = {"sum": "try_sum", "min": "min", "max": "max"}
 

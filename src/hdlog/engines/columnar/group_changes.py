@@ -1,0 +1,136 @@
+"""A change of facts by group, and the new values of groups as far as the old ones and the change tell them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog.engines.columnar.context import ColumnarVersion
+from hdlog.engines.columnar.dictionary import INTEGER, Dictionary
+from hdlog.engines.columnar.facts import Facts
+from hdlog.engines.columnar.groups import NO_VALUE, SAFE, UNKNOWN, Members, Values, find_extremes
+from hdlog.engines.columnar.keys import part
+from hdlog.program.terms import Constant
+
+if TYPE_CHECKING:
+    from hdlog.engines.columnar.aggregates import Aggregator
+
+
+class GroupChanges:
+    """A change of facts by group, beside the values that the groups had."""
+
+    def __init__(
+        self, of: Aggregator, groups: Facts, before: Facts, delta: Facts, after: ColumnarVersion
+    ) -> None:
+        pairs = of.engine.pairs
+        self.of = of
+        self.after = after
+        self.columns = groups.columns()
+        self.dictionary: Dictionary = of.engine.dictionary
+        columns = delta.columns()
+        ids = part(pairs, self.columns, len(groups))
+        rank = np.argsort(ids)
+        self.ids = ids
+        """of the groups, in their order"""
+        given = part(pairs, columns[: of.width], len(delta))
+        self.group = rank[np.searchsorted(ids, given, sorter=rank)]
+        """for each changed fact the number of its group"""
+        self.signs = delta.weights()
+        self.changed = columns[of.column] if of.column >= 0 else given
+        self.present = np.full(len(groups), NO_VALUE, np.int64)
+        had = before.columns()
+        had_ids = part(pairs, had[: of.width], len(before))
+        self.present[rank[np.searchsorted(ids, had_ids, sorter=rank)]] = had[-1]
+
+    def changes_of(self, group: int) -> list[tuple[Constant, int]]:
+        (number,) = np.flatnonzero(self.ids == group)
+        rows = self.group == number
+        return list(zip(self.dictionary.terms(self.changed[rows]), self.signs[rows].tolist(), strict=True))
+
+    def values(self) -> Values:
+        """The new value of each group, or NO_VALUE, as far as the old one and the change tell it."""
+        function = self.of.call.function
+        if function == "count" or self.of.column < 0:
+            return self._counts()
+        known = np.full(len(self.ids), UNKNOWN, np.int64)
+        summarised = np.isin(self.ids, list(self.of.summaries)) if self.of.summaries else None
+        if function == "sum":
+            known = self._sums()
+        elif function in ("min", "max"):
+            known = self._extremes(function == "max")
+        if summarised is not None:
+            known[summarised] = UNKNOWN  # a summary has to hear of every change
+        return known
+
+    def _counts(self) -> Values:
+        had = np.zeros(len(self.ids), np.int64)
+        there = self.present != NO_VALUE
+        had[there] = self.dictionary.integers(self.present[there].astype(np.uint32))
+        counts = had + np.bincount(self.group, self.signs, len(self.ids)).astype(np.int64)
+        assert (counts >= 0).all(), "no group has less than nothing"
+        found = np.full(len(self.ids), NO_VALUE, np.int64)
+        found[counts > 0] = self.dictionary.encode_integers(counts[counts > 0])
+        return found
+
+    def _sums(self) -> Values:
+        """Sums of integers, where the old value is an integer and all that comes and goes is."""
+        found = np.full(len(self.ids), UNKNOWN, np.int64)
+        sure = self._have(INTEGER)
+        if not sure.any():
+            return found
+        values = self.dictionary.integers(self.changed).astype(np.float64) * self.signs
+        had = np.zeros(len(self.ids))
+        present = self.present[sure].astype(np.uint32)
+        had[sure] = self.dictionary.integers(present)
+        sizes = np.bincount(self.group, np.abs(values), len(self.ids)) + np.abs(had)
+        sure &= sizes < SAFE
+        exact = np.zeros(len(self.ids), np.int64)
+        mine = sure[self.group]
+        np.add.at(exact, self.group[mine], self.dictionary.integers(self.changed[mine]) * self.signs[mine])
+        exact[sure] += self.dictionary.integers(self.present[sure].astype(np.uint32))
+        empty = self._empty(sure)
+        found[empty] = NO_VALUE
+        kept = sure & ~empty
+        found[kept] = self.dictionary.encode_integers(exact[kept])
+        return found
+
+    def _have(self, kind: int) -> NDArray[np.bool_]:
+        """Groups that had a value, of a kind, and in which nothing else changes."""
+        sure: NDArray[np.bool_] = self.present != NO_VALUE
+        sure[sure] = self.dictionary.kinds(self.present[sure].astype(np.uint32)) == kind
+        other = self.dictionary.kinds(self.changed) != kind
+        sure[self.group[other]] = False
+        return sure
+
+    def _empty(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the chosen groups have no members any more."""
+        loses = np.zeros(len(self.ids), np.bool_)
+        loses[self.group[self.signs < 0]] = True
+        asked = np.flatnonzero(chosen & loses)
+        found = np.zeros(len(self.ids), np.bool_)
+        found[asked] = ~self.of.engine.have_members(self.after, [c[asked] for c in self.columns])
+        return found
+
+    def _extremes(self, largest: bool) -> Values:
+        """The old value against those that come, unless it goes itself."""
+        sure = self.present != NO_VALUE
+        goes = self.signs < 0
+        gone = goes & (self.changed == self.present[self.group])
+        sure[self.group[gone]] = False
+        there = self.present[sure].astype(np.uint32)
+        comes = sure[self.group] & ~goes
+        candidates = np.concatenate([there, self.changed[comes]])
+        owners = np.concatenate([np.flatnonzero(sure), self.group[comes]])
+        found = np.full(len(self.ids), UNKNOWN, np.int64)
+        if not len(candidates):
+            return found
+        order = np.argsort(owners, kind="stable")
+        starts = np.flatnonzero(np.append(True, owners[order][1:] != owners[order][:-1]))
+        members = Members([], candidates[order], starts)
+        values = find_extremes(self.dictionary, members, largest)
+        # Values of several kinds have no extreme; what is left when some of them go is not known here.
+        values[values == NO_VALUE] = UNKNOWN
+        found[owners[order][starts]] = values
+        return found

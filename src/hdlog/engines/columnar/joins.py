@@ -1,0 +1,215 @@
+"""Joins of the embedded engine: rows meet the facts of a version by its indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog import interrupts
+from hdlog.engines.columnar.context import ColumnarVersion, Source, runs_of, sources_of
+from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, multiply, primary
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
+from hdlog.engines.columnar.kernels.searching import expand, first_live, locate, offsets, ranges
+from hdlog.engines.columnar.keys import part, part_columns
+from hdlog.engines.columnar.relation import Relation, select_atom, stack
+from hdlog.engines.columnar.statistics import Statistics
+from hdlog.engines.columnar.table import Table
+from hdlog.program.terms import Term, Variable
+
+PROBED, COLUMN = 16, 4
+"""Bytes that a row takes where probes are spelt out, and for each of its columns."""
+
+
+class Joins(Statistics):
+    def scan(self, facts: Facts, terms: Sequence[Term]) -> Relation:
+        return select_atom(facts.columns(), len(facts), facts.counts, terms, self.encode)
+
+    def join(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
+        interrupts.check()
+        sources: list[tuple[Source, int]] = [(version.table, 1)] if len(version.table) else []
+        sources += [(f, 1) for f in version.plus if len(f)] + [(f, -1) for f in version.minus if len(f)]
+        parts = [self._join(left, source, terms).scaled(sign) for source, sign in sources if len(left)]
+        if not parts:
+            names = [*left.columns, *(t.name for t in terms if isinstance(t, Variable))]
+            return Relation({n: np.empty(0, np.uint32) for n in names}, 0)
+        if len(parts) > 1:
+            self.budget.check(sum(map(len, parts)), COLUMN * (len(parts[0].columns) + 2))
+        return stack(parts)
+
+    def _join(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
+        bound = tuple(i for i, t in enumerate(terms) if not isinstance(t, Variable) or t.name in left.columns)
+        free = tuple(i for i in range(len(terms)) if i not in bound)
+        if not free:
+            return self._lookup(left, source, terms)
+        if not any(isinstance(terms[i], Variable) for i in bound):
+            return self._cross(left, self._scan_source(source, terms, bound))
+        width = len(left.columns) + len(free) + 2 * (left.counts is not None)
+        probe, rights, weights = self._probe(
+            source, (bound, free), [self.column_of(left, terms[i]) for i in bound], width
+        )
+        columns = {n: c[probe] for n, c in left.columns.items()}
+        kept: NDArray[np.bool_] | None = None
+        for i, column in zip(free, part_columns(self.pairs, rights, len(free)), strict=True):
+            name = terms[i].name  # type: ignore[union-attr]
+            if name in columns:
+                kept = (column == columns[name]) if kept is None else kept & (column == columns[name])
+            else:
+                columns[name] = column
+        counts = multiply(left.counts[probe] if left.counts is not None else None, weights)
+        relation = Relation(columns, len(probe), counts)
+        return relation if kept is None else relation.take(kept)
+
+    def column_of(self, relation: Relation, term: Term) -> Ids:
+        if isinstance(term, Variable):
+            return relation.columns[term.name]
+        return np.full(len(relation), self.encode(term), np.uint32)
+
+    def _probe(
+        self, source: Source, order: Order, bound: list[Ids], width: int
+    ) -> tuple[Rows, Ids, Counts | None]:
+        """For each row of bound columns the right ids it meets: number of the row, right id, multiplicity.
+
+        `width` is that of the rows that will be made of them, in columns.
+        """
+        runs = runs_of(source, order)  # before the look-up: making an index makes pairs known
+        lefts = part(self.pairs, bound, len(bound[0]), grow=False)
+        if len(bound) == 1 and len(self.dictionary) < 2 * len(lefts):
+            return self._probe_directly(runs, lefts, width)
+        ordered = bool((lefts[1:] >= lefts[:-1]).all())
+        rank = None if ordered else np.argsort(lefts, kind="stable")
+        probes = lefts if rank is None else lefts[rank]
+        found = [self._spell_out(*run, *ranges(run[0], probes), width) for run in runs]
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.uint32), None
+        probe = np.concatenate([f[0] for f in found]) if len(found) > 1 else found[0][0]
+        rights = np.concatenate([f[1] for f in found]) if len(found) > 1 else found[0][1]
+        weights = found[0][2]  # only facts have them, and facts are one run
+        return (probe if rank is None else rank[probe]), rights, weights
+
+    def _probe_directly(
+        self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids, width: int
+    ) -> tuple[Rows, Ids, Counts | None]:
+        """Many probes: an array of where each id begins saves sorting them."""
+        found = []
+        for keys, dead, counts in runs:
+            starts = offsets(keys, len(self.dictionary))
+            bounds = starts[lefts], starts[lefts + np.uint32(1)]
+            found.append(self._spell_out(keys, dead, counts, *bounds, width))
+        if not found:
+            return np.empty(0, np.int64), np.empty(0, np.uint32), None
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]), None
+
+    def _spell_out(
+        self, keys: Keys, dead: Flags, counts: Counts | None, low: Rows, high: Rows, width: int
+    ) -> tuple[Rows, Ids, Counts | None]:
+        self.budget.check(int((high - low).sum()), PROBED + COLUMN * width)
+        probe, rights = expand(keys, dead, low, high)
+        if counts is None:
+            return probe, rights, None
+        lengths = high - low
+        starts = np.cumsum(lengths) - lengths
+        at = np.arange(len(probe)) - np.repeat(starts - low, lengths)
+        return probe, rights, counts[at]
+
+    def _lookup(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
+        """Rows whose atom, fully bound, is a fact."""
+        if (
+            isinstance(source, Table)
+            and len(terms) == 1
+            and 4 * len(left) > len(source) > self.numbers.worth_flags
+        ):
+            column = self.column_of(left, terms[0])  # first: it may make a constant known
+            return left.take(self._members(source)[column])
+        rank, keys = self._sort_keys(left, terms)
+        if isinstance(source, Table):
+            found = source.contains(keys)
+            kept = np.sort(rank[found]) if rank is not None else np.flatnonzero(found)
+            return left if len(kept) == len(left) else left.take(kept)
+        at = locate(source.keys, keys)
+        hits = np.flatnonzero(at >= 0)
+        relation = left.take(hits if rank is None else rank[hits])
+        if source.counts is None:
+            return relation
+        counts = multiply(relation.counts, source.counts[at[hits]])
+        return Relation(relation.columns, len(relation), counts)
+
+    def _members(self, table: Table) -> NDArray[np.bool_]:
+        """For each id whether it is in a table of one column."""
+        flags = np.zeros(len(self.dictionary), np.bool_)
+        flags[table.facts().keys >> np.uint64(32)] = True
+        return flags
+
+    def _sort_keys(self, left: Relation, terms: Sequence[Term]) -> tuple[Rows | None, Keys]:
+        columns = [self.column_of(left, t) for t in terms]
+        keys = keys_of(self.pairs, columns, primary(len(terms)), len(left), grow=False)
+        if (keys[1:] >= keys[:-1]).all():
+            return None, keys
+        rank = np.argsort(keys)
+        return rank, keys[rank]
+
+    def _scan_source(self, source: Source, terms: Sequence[Term], bound: tuple[int, ...]) -> Relation:
+        if not bound:
+            facts = source.facts() if isinstance(source, Table) else source
+            return self.scan(facts, terms)
+        # Constants only: one probe of the index on them.
+        single = Relation({}, 1)
+        free = tuple(i for i in range(len(terms)) if i not in bound)
+        _, rights, weights = self._probe(
+            source, (bound, free), [self.column_of(single, terms[i]) for i in bound], len(free)
+        )
+        columns = part_columns(self.pairs, rights, len(free))
+        return select_atom(columns, len(rights), weights, [terms[i] for i in free], self.encode)
+
+    def _cross(self, left: Relation, right: Relation) -> Relation:
+        if not left.columns and len(left) == 1:
+            factor = 1 if left.counts is None else int(left.counts[0])
+            return right.scaled(factor)
+        self.budget.check(len(left) * len(right), PROBED + COLUMN * (len(left.columns) + len(right.columns)))
+        a = np.repeat(np.arange(len(left)), len(right))
+        b = np.tile(np.arange(len(right)), len(left))
+        columns = {n: c[a] for n, c in left.columns.items()} | {n: c[b] for n, c in right.columns.items()}
+        counts = None
+        if left.counts is not None or right.counts is not None:
+            counts = multiply(left.weights()[a], right.weights()[b])
+        return Relation(columns, len(a), counts)
+
+    def antijoin(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
+        rank, keys = self._sort_keys(left, terms)
+        present = version.table.contains(keys).astype(np.int8)
+        for facts in version.plus:
+            present += facts.contains(keys)
+        for facts in version.minus:
+            present -= facts.contains(keys)
+        absent = np.flatnonzero(present == 0)
+        if len(absent) == len(left):
+            return left
+        return left.take(absent if rank is None else np.sort(rank[absent]))
+
+    def find_ranges(self, keys: Keys, lefts: Ids, single: bool) -> tuple[Rows, Rows]:
+        """Where the keys of each left id begin and end."""
+        if single and len(self.dictionary) < 2 * len(lefts):
+            starts = offsets(keys, len(self.dictionary))
+            return starts[lefts], starts[lefts + np.uint32(1)]
+        if (lefts[1:] >= lefts[:-1]).all():
+            return ranges(keys, lefts)
+        unique, inverse = np.unique(lefts, return_inverse=True)
+        low, high = ranges(keys, unique)
+        return low[inverse], high[inverse]
+
+    def have_members(self, version: ColumnarVersion, columns: Sequence[Ids]) -> NDArray[np.bool_]:
+        """For each row of some first columns whether there is a fact that begins with it."""
+        assert not any(map(len, version.minus)), "what is there now has nothing taken from it"
+        rows = len(columns[0]) if columns else 1
+        bound = tuple(range(len(columns)))
+        order = (bound, tuple(range(len(columns), version.table.arity)))
+        found = np.zeros(rows, np.bool_)
+        for source in sources_of(version):
+            runs = runs_of(source, order)
+            lefts = part(self.pairs, columns, rows, grow=False)
+            for keys, dead, _ in runs:
+                found |= first_live(dead, *self.find_ranges(keys, lefts, single=False))
+        return found

@@ -1,0 +1,147 @@
+"""Where keys stand in sorted keys, and what there is of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hdlog.engines.columnar.kernels import OPTIONS, Flags, Ids, Keys, Rows
+
+
+@njit("i8(u8[::1], i8, u8, i8)", **OPTIONS)
+def lower_bound(keys: Keys, start: int, key: Any, step: int) -> int:
+    """The first position from `start` on whose key is not below `key`, by galloping, `step` keys at first."""
+    n = keys.shape[0]
+    low = start
+    high = start
+    while high < n and keys[high] < key:
+        low = high + 1
+        high += step
+        step *= 2
+    if high > n:
+        high = n
+    while low < high:
+        middle = (low + high) // 2
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit("i8[::1](u8[::1], u8[::1])", **OPTIONS)
+def locate(keys: Keys, probes: Keys) -> Rows:
+    """For each of the sorted probes its position in the sorted unique keys, or -1."""
+    found = np.empty(probes.shape[0], np.int64)
+    # Few probes lie far apart: a first step of their distance saves most of the gallop, and its cache misses.
+    step = 1 + keys.shape[0] // (probes.shape[0] + 1)
+    at = 0
+    for i in range(probes.shape[0]):
+        at = lower_bound(keys, at, probes[i], step)
+        found[i] = at if at < keys.shape[0] and keys[at] == probes[i] else -1
+    return found
+
+
+@njit("UniTuple(i8[::1], 2)(u8[::1], u4[::1])", **OPTIONS)
+def ranges(keys: Keys, lefts: Ids) -> tuple[Rows, Rows]:
+    """For each of the sorted left ids the range of keys whose upper half it is."""
+    n = lefts.shape[0]
+    low, high = np.empty(n, np.int64), np.empty(n, np.int64)
+    step = 1 + keys.shape[0] // (n + 1)
+    at = 0
+    for i in range(n):
+        if i > 0 and lefts[i] == lefts[i - 1]:
+            low[i], high[i] = low[i - 1], high[i - 1]
+            continue
+        left = np.uint64(lefts[i])
+        low[i] = lower_bound(keys, at, left << np.uint64(32), step)
+        high[i] = lower_bound(keys, low[i], (left << np.uint64(32)) | np.uint64(0xFFFFFFFF), 1)
+        at = high[i]
+        if at < keys.shape[0] and keys[at] == ((left << np.uint64(32)) | np.uint64(0xFFFFFFFF)):
+            at += 1
+            high[i] = at
+    return low, high
+
+
+@njit("i8[::1](u8[::1], i8)", **OPTIONS)
+def offsets(keys: Keys, lefts: int) -> Rows:
+    """Where the keys of each left id from 0 to `lefts` begin; those of `i` end where those of `i + 1` begin."""
+    starts = np.empty(lefts + 2, np.int64)
+    at = 0
+    for left in range(lefts + 2):
+        while at < keys.shape[0] and (keys[at] >> np.uint64(32)) < np.uint64(left):
+            at += 1
+        starts[left] = at
+    return starts
+
+
+@njit("Tuple((i8[::1], u4[::1]))(u8[::1], u1[::1], i8[::1], i8[::1])", **OPTIONS)
+def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
+    """Each range spelt out: the number of the probe, and the lower half of the key found."""
+    total = 0
+    marks = dead.shape[0] > 0
+    for i in range(low.shape[0]):
+        if marks:
+            for j in range(low[i], high[i]):
+                total += dead[j] == 0
+        else:
+            total += high[i] - low[i]
+    probe, right = np.empty(total, np.int64), np.empty(total, np.uint32)
+    at = 0
+    for i in range(low.shape[0]):
+        for j in range(low[i], high[i]):
+            if not marks or dead[j] == 0:
+                probe[at] = i
+                right[at] = keys[j] & np.uint64(0xFFFFFFFF)
+                at += 1
+    return probe, right
+
+
+@njit("b1[::1](u1[::1], i8[::1], i8[::1])", **OPTIONS)
+def first_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
+    """For each range whether something in it is live; no marks stand for all live."""
+    found = np.zeros(low.shape[0], np.bool_)
+    for i in range(low.shape[0]):
+        for j in range(low[i], high[i]):
+            if dead.shape[0] == 0 or dead[j] == 0:
+                found[i] = True
+                break
+    return found
+
+
+@njit("f8(u8[::1], u8[::1])", **OPTIONS)
+def agreeing_pairs(a: Keys, b: Keys) -> float:
+    """How many pairs of a sorted key of each have the same upper half."""
+    total = 0.0
+    i = j = 0
+    while i < a.shape[0] and j < b.shape[0]:
+        x, y = a[i] >> np.uint64(32), b[j] >> np.uint64(32)
+        if x < y:
+            i = lower_bound(a, i, y << np.uint64(32), 1)
+        elif y < x:
+            j = lower_bound(b, j, x << np.uint64(32), 1)
+        else:
+            first, second = i, j
+            while i < a.shape[0] and a[i] >> np.uint64(32) == x:
+                i += 1
+            while j < b.shape[0] and b[j] >> np.uint64(32) == x:
+                j += 1
+            total += float(i - first) * float(j - second)
+    return total
+
+
+@njit("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)", **OPTIONS)
+def reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int) -> Keys:
+    """The keys both of whose halves have come to a stage, and bring them to the next."""
+    found = np.empty(keys.shape[0], np.uint64)
+    n = 0
+    for i in range(keys.shape[0]):
+        a, b = keys[i] >> np.uint64(32), keys[i] & np.uint64(0xFFFFFFFF)
+        if lefts[a] >= left and rights[b] >= right:
+            lefts[a], rights[b] = left + 1, right + 1
+            found[n] = keys[i]
+            n += 1
+    return found[:n].copy()

@@ -1,0 +1,68 @@
+"""What plans of the embedded engine are made from, and what is worth while on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from hdlog.engines.columnar.context import ColumnarVersion, Context, Source, runs_of, sources_of
+from hdlog.engines.columnar.cores import core
+from hdlog.engines.columnar.facts import Facts, sum_facts
+from hdlog.engines.columnar.kernels import Keys
+from hdlog.engines.columnar.kernels.searching import agreeing_pairs
+from hdlog.engines.columnar.table import Table
+from hdlog.engines.protocol import Core, Hints, Version
+from hdlog.program.terms import Term
+
+
+class Statistics(Context):
+    def fan_out(self, version: ColumnarVersion, bound: Sequence[int]) -> float:
+        size = len(version.table) + sum(map(len, version.plus))
+        if not size or not bound:
+            return float(size)
+        if len(bound) == version.table.arity:
+            return 1.0 / (1 + size)
+        largest = _largest(version)
+        return float(len(largest) / max(1, largest.distinct(tuple(bound))))
+
+    def agreeing_pairs(self, a: ColumnarVersion, i: int, b: ColumnarVersion, j: int) -> float:
+        return float(agreeing_pairs(self._by_column(a, i), self._by_column(b, j)))
+
+    def _by_column(self, version: ColumnarVersion, column: int) -> Keys:
+        """The keys of the largest part of a version, a column first."""
+        free = tuple(c for c in range(version.table.arity) if c != column)
+        runs = runs_of(_largest(version), ((column,), free))
+        return max((keys for keys, *_ in runs), key=len, default=np.empty(0, np.uint64))
+
+    def sum_of(self, version: ColumnarVersion) -> Facts:
+        parts = [version.table.facts(), *version.plus, *(f.negated() for f in version.minus)]
+        return sum_facts(parts, self.pairs, version.table.arity)
+
+
+class ColumnarHints(Hints[Facts, Table]):
+    def __init__(self, engine: Statistics) -> None:
+        self.engine = engine
+
+    def in_one_piece(self, version: ColumnarVersion) -> ColumnarVersion:
+        if not version.plus and not version.minus and not version.table.dead:
+            return version
+        return Version(self.engine.table(version.table.arity), (self.engine.sum_of(version),))
+
+    def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
+        return len(table) + len(removed) == len(added)
+
+    def core(self, atoms: Sequence[tuple[ColumnarVersion, Sequence[Term]]]) -> Core:
+        sides = []
+        for version, terms in atoms:
+            largest = _largest(version)
+            sides.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
+        return core(sides, len(self.engine.dictionary), self.engine.encode)
+
+    def workers(self, changed: Iterable[Facts]) -> int:
+        engine = self.engine
+        return engine.threads if sum(map(len, changed)) >= engine.numbers.worth_threads else 1
+
+
+def _largest(version: ColumnarVersion) -> Source:
+    return max(sources_of(version), key=len)

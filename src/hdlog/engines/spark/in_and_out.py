@@ -1,0 +1,70 @@
+"""Facts in and out of the engine on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from hdlog.engines.decode import FactTable
+from hdlog.engines.encoding import encode_chunks
+from hdlog.engines.spark import show
+from hdlog.engines.spark.fact_sets import FactSets
+from hdlog.engines.spark.intake import encode_frame
+from hdlog.engines.spark.relation import Facts, columns
+from hdlog.engines.spark.table import Table
+from hdlog.program.model import Predicate
+from hdlog.program.ntriples import parse_term
+from hdlog.program.terms import Constant
+from hdlog.reading.chunks import Chunk
+from hdlog.reading.identifiers import StoreIds
+
+
+class InAndOut(FactSets):
+    def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, Facts]:
+        return encode_chunks(self, chunks)
+
+    def owns(self, table: object) -> bool:
+        """DataFrames stay on Spark."""
+        return isinstance(table, DataFrame)
+
+    def encode_table(self, table: DataFrame, types: Sequence[str]) -> Facts:
+        return encode_frame(self.dictionary, self.keeper, table, types)
+
+    def decode(self, facts: Facts) -> FactTable:
+        rows = self.count(facts)
+
+        def fetch() -> list[StoreIds]:
+            if facts.frame is None:
+                return [np.empty(0, np.int64)] * facts.arity
+            table = self.keeper.collect(facts.sums().select(*facts.keys))
+            return [table[c].to_numpy() for c in columns(facts.arity)[: facts.arity]]
+
+        return FactTable(self.dictionary, facts.arity, rows, fetch)
+
+    def show(self, facts: Facts, names: Sequence[str]) -> DataFrame:
+        """A DataFrame of plain values: numbers where a column has nothing else, texts otherwise."""
+        shown = show.plain_values(self.dictionary, self.keeper, facts)
+        return shown.toDF(*names) if names else shown
+
+    def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
+        whole = table.whole()
+        if whole is None:
+            return []
+        found = self.keeper.collect(whole.where("l = 1"))
+        rows = self._decode_rows(found, table.arity)
+        supports = (found["n"].to_numpy() + found["r"].to_numpy()).tolist()
+        return [(r, bool(a), n) for r, a, n in zip(rows, found["a"].to_pylist(), supports, strict=True)]
+
+    def weights(self, facts: Facts) -> dict[tuple[Constant, ...], int]:
+        if facts.frame is None:
+            return {}
+        found = self.keeper.collect(facts.sums())
+        return dict(zip(self._decode_rows(found, facts.arity), found["m"].to_pylist(), strict=True))
+
+    def _decode_rows(self, found: pa.Table, arity: int) -> list[tuple[Constant, ...]]:
+        texts = [self.dictionary.texts(found[c].to_numpy()) for c in columns(arity)[:arity]]
+        terms = [[parse_term(t) for t in c] for c in texts]
+        return list(zip(*terms, strict=True)) if terms else [()] * found.num_rows

@@ -1,0 +1,193 @@
+"""The algebra on Spark: queries over frames, computed when they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hdlog.engines.protocol import Kept
+from hdlog.engines.spark import builtins
+from hdlog.engines.spark.context import SparkVersion, distinct_metrics, read_distinct
+from hdlog.engines.spark.frames import Frame, union
+from hdlog.engines.spark.relation import Facts, Relation, column, late, names_of
+from hdlog.engines.spark.statistics import Statistics
+from hdlog.program.model import Expression
+from hdlog.program.terms import Term, Variable
+
+
+class Relations(Statistics):
+    def unit(self) -> Relation:
+        return Relation((), Frame("SELECT 1L AS m", ("m",)), 1.0, 1)
+
+    def scan(self, facts: Facts, terms: Sequence[Term]) -> Relation:
+        names = names_of(terms)
+        if facts.frame is None:
+            return Relation(names, None, 0.0, 0)
+        frame = self._atom(facts.frame, terms).select(*map(column, names), "m")
+        return Relation(names, frame, float(self.estimate_facts(facts)), facts.rows if facts.summed else None)
+
+    def _atom(self, frame: Frame, terms: Sequence[Term]) -> Frame:
+        """The rows that agree with constants and repeated variables, with a column for each variable beside `m`."""
+        first: dict[str, int] = {}
+        conditions = []
+        for i, term in enumerate(terms):
+            if not isinstance(term, Variable):
+                conditions.append(f"c{i} = {self.identify(term)}L")
+            elif term.name in first:
+                conditions.append(f"c{i} = c{first[term.name]}")
+            else:
+                first[term.name] = i
+        chosen = frame.where(" AND ".join(conditions)) if conditions else frame
+        return chosen.select(*(f"c{i} AS {column(n)}" for n, i in first.items()), "m")
+
+    def _right(self, version: SparkVersion, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
+        """All rows of an atom with their multiplicity as `w`, how many there are at most, and of one fact."""
+        names = names_of(terms)
+        parts = self.parts_of(version)
+        if not parts:
+            return None, 0, 0
+        frames = [
+            self._atom(frame, terms).select(*map(column, names), f"{'-' if sign < 0 else ''}m AS w")
+            for frame, sign, _ in parts
+        ]
+        return union(frames), sum(rows for _, _, rows in parts), len(parts)
+
+    def join(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
+        found = names_of(terms)
+        names = (*left.names, *(n for n in found if n not in left.names))
+        right, rows, times = self._right(version, terms)
+        if left.frame is None or right is None:
+            return Relation(names, None, 0.0, 0)
+        on = [column(n) for n in found if n in left.names]
+        bound = [i for i, t in enumerate(terms) if not isinstance(t, Variable) or t.name in left.names]
+        estimate = left.estimate * self.fan_out(version, bound)
+        a, b = self._placed(left, right, rows)
+        frame = a.join(b, on).select(*map(column, names), "m * w AS m")
+        limit = left.bound if left.bound is not None and len(found) == len(on) else None
+        return Relation(names, frame, estimate, limit and limit * times)
+
+    def _placed(self, left: Relation, right: Frame, rows: int) -> tuple[Frame, Frame]:
+        """Both sides of a join, with a hint on the one that is to be looked up in."""
+        assert left.frame is not None, "an empty side is no side"
+        if left.bound is not None and left.bound <= min(self.numbers.broadcast, rows):
+            return left.frame.hinted("BROADCAST"), right
+        if not self.keeper.careful and left.estimate <= min(self.numbers.likely_broadcast, rows):
+            return left.frame.hinted("BROADCAST"), right
+        if rows <= self.numbers.broadcast:
+            return left.frame, right.hinted("BROADCAST")
+        if min(left.estimate, rows) > self.numbers.hashed * self.partitions:
+            return left.frame, right
+        if left.estimate < rows:
+            return left.frame.hinted("SHUFFLE_HASH"), right
+        return left.frame, right.hinted("SHUFFLE_HASH")
+
+    def antijoin(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
+        right, rows, times = self._right(version, terms)
+        if left.frame is None or right is None:
+            return left
+        names = [column(n) for n in names_of(terms)]
+        if times > 1 or version.table.content.runs:
+            right = right.select(*names, "w", "0 AS k").totals([*names, "k"], "sum(w) AS w").where("w <> 0")
+        one = left.frame.select("*", "0 AS k")
+        there = right.select(*names, "0 AS k").hinted(
+            "BROADCAST" if rows <= self.numbers.broadcast else "SHUFFLE_HASH"
+        )
+        kept = one.join(there, [*names, "k"], "left_anti").select(*left.columns, "m")
+        return Relation(left.names, kept, left.estimate, left.bound)
+
+    def meet(
+        self,
+        left: Relation,
+        name: str,
+        factors: Sequence[tuple[SparkVersion, Sequence[Term]]],
+        needed: Sequence[str],
+    ) -> Relation:
+        """One join after the other: without indexes no row can choose its shortest list."""
+
+        def size(factor: tuple[SparkVersion, Sequence[Term]]) -> float:
+            version, terms = factor
+            bound = [i for i, t in enumerate(terms) if not (isinstance(t, Variable) and t.name == name)]
+            return self.fan_out(version, bound)
+
+        relation = left
+        for version, terms in sorted(factors, key=size):
+            relation = self.join(relation, version, terms)
+        return self.keep_columns(relation, needed)
+
+    def stack(self, parts: Sequence[Relation]) -> Relation:
+        filled = [p for p in parts if p.frame is not None]
+        if len(filled) < 2:
+            return filled[0] if filled else parts[0]
+        names = tuple(sorted(filled[0].names))
+        frames = [p.frame.select(*map(column, names), "m") for p in filled if p.frame is not None]
+        return Relation(names, union(frames), sum(p.estimate for p in filled))
+
+    def collapse(self, relation: Relation) -> Relation:
+        if relation.frame is None:
+            return relation
+        return Relation(
+            relation.names,
+            relation.frame.totals(relation.columns, "sum(m) AS m").where("m <> 0"),
+            relation.estimate,
+            relation.bound,
+        )
+
+    def filter(self, relation: Relation, condition: Expression) -> Relation:
+        return builtins.select(self.dictionary, self.keeper, relation, condition)
+
+    def extend(self, relation: Relation, expression: Expression, name: str) -> Relation:
+        return builtins.extend(self.dictionary, self.keeper, relation, expression, name)
+
+    def keep_columns(self, relation: Relation, names: Sequence[str]) -> Relation:
+        kept = tuple(n for n in relation.names if n in names)
+        if len(kept) == len(relation.names):
+            return relation
+        if relation.frame is None:
+            return Relation(kept, None, 0.0, 0)
+        frame = relation.frame.select(*map(column, kept), "m")
+        return Relation(kept, frame, relation.estimate, relation.bound)
+
+    def project(self, relation: Relation, terms: Sequence[Term]) -> Facts:
+        if relation.frame is None:
+            return Facts(len(terms))
+        chosen = [
+            f"{column(t.name)} AS c{i}" if isinstance(t, Variable) else f"{self.identify(t)}L AS c{i}"
+            for i, t in enumerate(terms)
+        ]
+        return late(len(terms), relation.frame.select(*(chosen or ["0L AS c0"]), "m"), summed=False)
+
+    def is_empty(self, relation: Relation | Facts) -> bool:
+        return relation.frame is None
+
+    def count(self, relation: Relation | Facts) -> int:
+        if isinstance(relation, Relation):
+            return int(min(relation.estimate, 2.0**62))
+        if relation.rows is None:
+            self.keep(relation)
+        assert relation.rows is not None, "kept facts are counted"
+        return relation.rows
+
+    def keep(self, found: Kept) -> Kept:
+        if isinstance(found, Relation):
+            return self._keep_relation(found)  # type: ignore[return-value]
+        assert isinstance(found, Facts)
+        if not found.kept:
+            found.become(self._keep_facts(found))
+        return found
+
+    def _keep_relation(self, relation: Relation) -> Relation:
+        if relation.frame is None or relation.kept:
+            return relation
+        frame, told = self.keeper.keep(relation.frame, {})
+        rows = told["rows"]
+        return Relation(relation.names, frame if rows else None, float(rows), rows, kept=True)
+
+    def _keep_facts(self, facts: Facts) -> Facts:
+        frame, told = self.keeper.keep(
+            facts.sums(),
+            {"positive": "count_if(m > 0)", **distinct_metrics(facts.arity)},
+        )
+        if not told["rows"]:
+            return Facts(facts.arity)
+        return Facts(
+            facts.arity, frame, told["rows"], told["positive"], distinct=read_distinct(facts.arity, told)
+        )
