@@ -16,7 +16,7 @@ from rich.console import Console
 
 import hdlog
 from hdlog import interrupts
-from hdlog.errors import HdlogError, ProgramError, UsageError
+from hdlog.errors import INTERRUPTED, OPERATING_SYSTEM, HdlogError, ProgramError, UsageError
 from hdlog.evaluation import commands
 from hdlog.program.model import EvaluationMethod
 from hdlog.report.check import as_table, describe
@@ -64,11 +64,8 @@ StoreFolder = Annotated[Path, typer.Argument(help="The folder of the store.")]
 NewStore = Annotated[Path, typer.Option(help="The folder to make a store in.")]
 ExportFormat = Literal["nt", "csv", "tsv", "facts", "parquet"]
 WARNINGS_SHOWN = 3
-INTERRUPTED = 130
 PIPE = 10_000
 """Columns of a table that nobody looks at."""
-OPERATING_SYSTEM = 10
-"""The exit code of what the operating system refuses: no permission, a full disk."""
 
 
 app.add_typer(commands.generate, name="generate")

@@ -120,16 +120,83 @@ class ProgramError(HdlogError):
         super().__init__("\n".join(str(p) for p in self.problems))
 
 
+class Inexpressible(HdlogError):
+    """A program that has no counterpart in the dialect it should be written in."""
+
+    exit_code = 4
+
+
+class IntermediateTooLarge(HdlogError):
+    """A step would pass the memory budget; the driver adds which rule it was."""
+
+    exit_code = 5
+
+    def __init__(self, what: str, rows: int, needed: int, allowed: int) -> None:
+        self.rows = rows
+        super().__init__(
+            f"{what} of {rows:,} rows needs about {needed / 1e9:.1f} GB with what is in use; the memory budget is "
+            f"{allowed / 1e9:.1f} GB"
+        )
+
+
+class TooManyDerivations(HdlogError):
+    """More derivations of one fact than 64 bits can count."""
+
+    exit_code = 5
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a fact has more derivations than can be counted (2^62); a body that multiplies so much is best cut into "
+            "rules of its own, each with the variables that matter"
+        )
+
+
+class TermTooLarge(HdlogError):
+    """A Skolem term that has no text of a reasonable length."""
+
+    exit_code = 5
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"the text of a Skolem term would have more than {most:,} characters: its arguments are Skolem "
+            "terms again, many levels deep; bound the recursion that makes them, for instance with a counter"
+        )
+
+
+class LimitReached(HdlogError):
+    """An update passed a limit on rounds or facts; nothing of it remains."""
+
+    exit_code = 6
+
+
 class InputError(HdlogError):
     """Facts that cannot be read."""
 
     exit_code = 7
 
 
-class Inexpressible(HdlogError):
-    """A program that has no counterpart in the dialect it should be written in."""
+class SparkFailed(HdlogError):
+    """Spark could not run a job."""
 
-    exit_code = 4
+    exit_code = 8
+
+
+class StoreError(HdlogError):
+    """A store that cannot be used: none there, of another version, in use."""
+
+    exit_code = 9
+
+
+class WriteError(HdlogError):
+    """Facts that a format cannot hold."""
+
+    exit_code = 11
+
+
+OPERATING_SYSTEM = 10
+"""The exit code of what the operating system refuses: no permission, a full disk."""
+INTERRUPTED = 130
+"""The exit code of Ctrl-C, as shells have it."""
 
 
 def in_text_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

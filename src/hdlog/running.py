@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hdlog.api import Reasoner
-from hdlog.errors import InputError, UsageError, did_you_mean
+from hdlog.errors import InputError, UsageError, WriteError, did_you_mean
 from hdlog.maintenance.trace import Event
 from hdlog.program.directives import TableFile, table_file
 from hdlog.program.model import Program
@@ -20,7 +20,7 @@ from hdlog.reading.objects import misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
 from hdlog.text import ENDINGS, Dialect, RuleText, read_texts, rule_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import WriteError, is_triple, write_table, write_tables, write_triples, written
+from hdlog.writing.files import is_triple, write_table, write_tables, write_triples, written
 
 _SHOWN = 40
 _ORDERED = 1_000_000

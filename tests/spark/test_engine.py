@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 
 from hdlog.api import Reasoner
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.protocol import TooManyDerivations
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Keeper
-from hdlog.errors import InputError
-from hdlog.maintenance.trace import Event, LimitReached
+from hdlog.errors import InputError, LimitReached, TooManyDerivations
+from hdlog.maintenance.trace import Event
 from hdlog.program.model import Predicate
 
 REACH = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."

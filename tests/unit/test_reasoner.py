@@ -18,11 +18,17 @@ import rdflib
 
 import hdlog
 from hdlog import Reasoner
-from hdlog.engines.columnar.budget import IntermediateTooLarge, used_memory
+from hdlog.engines.columnar.budget import used_memory
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.protocol import TooManyDerivations
-from hdlog.errors import InputError, ProgramError, UsageError
-from hdlog.maintenance.trace import Event, LimitReached
+from hdlog.errors import (
+    InputError,
+    IntermediateTooLarge,
+    LimitReached,
+    ProgramError,
+    TooManyDerivations,
+    UsageError,
+)
+from hdlog.maintenance.trace import Event
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
 from hdlog.tuning import Tuning

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdlog.api import Reasoner
-from hdlog.errors import HdlogError, InputError
+from hdlog.errors import HdlogError, InputError, StoreError
 from hdlog.pipeline.export import export, sheets
-from hdlog.pipeline.store import StoreError, open_store, reading
+from hdlog.pipeline.store import open_store, reading
 from hdlog.program.model import Predicate, Program
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant

@@ -26,7 +26,6 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from hdlog.engines.decode import FactTable
 from hdlog.engines.encoding import Encoder
-from hdlog.errors import HdlogError
 from hdlog.program.model import AggregateCall, Expression, Predicate
 from hdlog.program.terms import Constant, Term
 from hdlog.reading.chunks import Chunk
@@ -45,18 +44,6 @@ Support = Literal["asserted", "nonrecursive", "recursive"]
 
 class RunAgain(Exception):
     """An engine has taken too much for granted in an update, and will not when it is run again."""
-
-
-class TooManyDerivations(HdlogError):
-    """More derivations of one fact than 64 bits can count."""
-
-    exit_code = 5
-
-    def __init__(self) -> None:
-        super().__init__(
-            "a fact has more derivations than can be counted (2^62); a body that multiplies so much is best cut into "
-            "rules of its own, each with the variables that matter"
-        )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hdlog.api import Reasoner
-from hdlog.engines.columnar.budget import IntermediateTooLarge
+from hdlog.errors import IntermediateTooLarge
 from hdlog.evaluation.paper import LARGE, SMALL
 from hdlog.evaluation.rule_sets import rules
 from hdlog.pipeline.store import Store, open_store

@@ -7,13 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hdlog import interrupts
-from hdlog.errors import HdlogError
-
-
-class LimitReached(HdlogError):
-    """An update passed a limit on rounds or facts; nothing of it remains."""
-
-    exit_code = 6
+from hdlog.errors import LimitReached
 
 
 @dataclass(frozen=True)

@@ -27,19 +27,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hdlog
-from hdlog.errors import HdlogError
+from hdlog.errors import StoreError
 from hdlog.program.model import Predicate
 
 _MANIFEST = "manifest.json"
 _FORMAT = 2
 _LOCK, _READERS = "lock", "readers"
 _MOMENT = 0.01
-
-
-class StoreError(HdlogError):
-    """A store that cannot be used: none there, of another version, in use."""
-
-    exit_code = 9
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,12 @@ from math import inf
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
-from hdlog.errors import HdlogError
 from hdlog.plan.decomposition import Decomposition, Node
 from hdlog.plan.hypergraph import Hypergraph
 from hdlog.tuning import Numbers
 
 
-class BudgetExceeded(HdlogError):
+class BudgetExceeded(Exception):
     """A hypergraph too large or too dense for an exact answer."""
 
 

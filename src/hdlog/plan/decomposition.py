@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from hdlog.errors import HdlogError
 from hdlog.plan.hypergraph import Hypergraph
 
 
-class InvalidDecomposition(HdlogError):
+class InvalidDecomposition(Exception):
     """A tree that is no complete hypertree decomposition; the message names the condition it violates."""
 
 

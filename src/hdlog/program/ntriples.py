@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from hdlog.errors import HdlogError
+from hdlog.errors import TermTooLarge
 from hdlog.program.terms import LANG_STRING, XSD_STRING, BlankNode, Constant, Iri, Literal, Skolem
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -23,18 +23,6 @@ SKOLEM = "_:skolem."
 MOST_CHARACTERS = 1 << 20
 """Of a Skolem term's text. Terms that share parts have texts that double with each level."""
 Node = TypeVar("Node")
-
-
-class TermTooLarge(HdlogError):
-    """A Skolem term that has no text of a reasonable length."""
-
-    exit_code = 5
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"the text of a Skolem term would have more than {MOST_CHARACTERS:,} characters: its arguments are Skolem "
-            "terms again, many levels deep; bound the recursion that makes them, for instance with a counter"
-        )
 
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
@@ -103,7 +91,7 @@ def skolem_text(root: Node, take_apart: Callable[[Node], str | tuple[str, Sequen
             waiting += reversed(arguments)
         length += len(tokens[-1]) + 1
         if length > MOST_CHARACTERS:
-            raise TermTooLarge
+            raise TermTooLarge(MOST_CHARACTERS)
     return SKOLEM + ".".join(tokens)
 
 

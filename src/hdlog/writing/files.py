@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hdlog.errors import HdlogError
+from hdlog.errors import WriteError
 from hdlog.program.model import TRIPLE, Predicate
 from hdlog.program.ntriples import is_iri
 from hdlog.program.terms import RDF_TYPE
@@ -23,12 +23,6 @@ from hdlog.writing.values import INTEGERS
 
 TableFormat = Literal["csv", "tsv", "facts", "parquet"]
 _MARK = '"^^<http://www.w3.org/2001/XMLSchema#integer>'
-
-
-class WriteError(HdlogError):
-    """Facts that a format cannot hold."""
-
-    exit_code = 11
 
 
 @contextmanager

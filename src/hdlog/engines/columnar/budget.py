@@ -7,23 +7,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hdlog.errors import HdlogError, UsageError
+from hdlog.errors import IntermediateTooLarge, UsageError
 
 _WORTH_ASKING = 32 << 20
 """Bytes from which on it is worth the time to ask the system how much is in use."""
-
-
-class IntermediateTooLarge(HdlogError):
-    """A step would pass the memory budget; the driver adds which rule it was."""
-
-    exit_code = 5
-
-    def __init__(self, what: str, rows: int, needed: int, allowed: int) -> None:
-        self.rows = rows
-        super().__init__(
-            f"{what} of {rows:,} rows needs about {needed / 1e9:.1f} GB with what is in use; the memory budget is "
-            f"{allowed / 1e9:.1f} GB"
-        )
 
 
 def machine_memory() -> int:

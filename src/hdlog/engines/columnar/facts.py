@@ -13,7 +13,7 @@ from hdlog.engines.columnar.kernels import Ids, Keys
 from hdlog.engines.columnar.kernels.merging import count_keys, merge_add, merge_order
 from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
-from hdlog.engines.protocol import TooManyDerivations
+from hdlog.errors import TooManyDerivations
 
 Counts = NDArray[np.int64]
 Order = tuple[tuple[int, ...], tuple[int, ...]]

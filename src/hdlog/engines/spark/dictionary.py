@@ -8,16 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hdlog.engines.spark.frames import Frame, Keeper, SparkFailed, union
-from hdlog.program.ntriples import (
-    MOST_CHARACTERS,
-    SKOLEM,
-    SkolemPart,
-    TermTooLarge,
-    is_typed,
-    skolem_parts,
-    term_text,
-)
+from hdlog.engines.spark.frames import Frame, Keeper, union
+from hdlog.errors import SparkFailed, TermTooLarge
+from hdlog.program.ntriples import MOST_CHARACTERS, SKOLEM, SkolemPart, is_typed, skolem_parts, term_text
 from hdlog.program.terms import Constant
 from hdlog.reading.identifiers import (
     INTEGER_LIMIT,
@@ -207,7 +200,7 @@ class Dictionary:
         texts = whole.select("skolem AS id", f"array_join(concat(array({first}), {rest}), '.') AS text")
         kept, told = self._keeper.keep(texts, {"longest": "max(length(text))"})
         if told["longest"] > MOST_CHARACTERS:
-            raise TermTooLarge
+            raise TermTooLarge(MOST_CHARACTERS)
         return kept
 
     def text(self, identifier: int) -> str:

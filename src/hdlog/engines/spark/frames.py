@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from hdlog import interrupts
-from hdlog.engines.protocol import RunAgain, TooManyDerivations
-from hdlog.errors import HdlogError
+from hdlog.engines.protocol import RunAgain
+from hdlog.errors import SparkFailed, TooManyDerivations
 
 CARE = "hdlog: a value that is no integer of 61 bits"
 _TOO_LARGE = (
@@ -26,12 +26,6 @@ _TOO_LARGE = (
     "Not enough memory to build and broadcast",
 )
 """What Spark says of a side of a join that was not as small as it seemed."""
-
-
-class SparkFailed(HdlogError):
-    """Spark could not run a job."""
-
-    exit_code = 8
 
 
 class View:
