@@ -34,18 +34,18 @@ types: setup ## check types
 	$(BIN)/mypy
 
 bench-trees: setup ## time decompositions against join plans and DuckDB; about 15 minutes
-	$(BIN)/python -m benchmarks.hypertrees
+	$(BIN)/python -m hdlog.benchmarks.micro.hypertrees
 
 bench: setup ## time the parser, and the engine against sorting and DuckDB
-	$(BIN)/python -m benchmarks.parse
-	$(BIN)/python -m benchmarks.embedded
+	$(BIN)/python -m hdlog.benchmarks.micro.parse
+	$(BIN)/python -m hdlog.benchmarks.micro.embedded
 
 bench-paper: setup ## the paper's evaluation at a hundredth of its size; SCALE=1 for all of it
 	$(BIN)/hdlog bench --scale $(or $(SCALE),0.01)
 
 bench-spark: setup ## time the pipeline and the engine on Spark; about an hour
-	$(BIN)/python -m benchmarks.reading
-	$(BIN)/python -m benchmarks.spark
+	$(BIN)/python -m hdlog.benchmarks.micro.reading
+	$(BIN)/python -m hdlog.benchmarks.micro.spark
 
 fuzz-spark: setup ## many random programs on Spark; hours
 	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/contract tests/properties/test_maintenance.py

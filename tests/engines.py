@@ -8,7 +8,7 @@ from typing import Any
 from hdlog import api
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Engine
-from hdlog.storing import Settings
+from hdlog.operations.stores import Settings
 
 ON_SPARK = os.environ.get("HDLOG_TEST_ENGINE") == "spark"
 

@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     try:
-        from hdlog.cli import main as run
+        from hdlog.commands.main import main as run
 
         run()
     except KeyboardInterrupt:

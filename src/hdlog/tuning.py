@@ -8,8 +8,10 @@ from typing import Literal, get_args
 from hdlog.errors import UsageError, did_you_mean
 from hdlog.program.model import EvaluationMethod
 
-Method = EvaluationMethod | Literal["paper"]
-METHODS: tuple[Method, ...] = (*get_args(EvaluationMethod), "paper")
+Method = Literal["standard", "hd", "combined", "paper"]
+"""The methods of a rule, and the system of the paper for all of them."""
+METHODS: tuple[Method, ...] = get_args(Method)
+assert set(get_args(EvaluationMethod)) < set(METHODS)
 
 
 @dataclass(frozen=True)

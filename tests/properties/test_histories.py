@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from hdlog.operations.stores import materialise, update
 from hdlog.program.model import Atom, Program, Rule
-from hdlog.storing import materialise, update
 from hdlog.text.write import write
 from tests.case_folders import write_files
 from tests.engines import ON_SPARK, Reasoner
@@ -103,7 +103,7 @@ def test_a_hundred_changes_of_facts_and_rules(data: st.DataObject, chance: rando
 
 def exported(folder: Path) -> Flat:
     """The facts of a store, by a reasoner that is restored from it."""
-    from hdlog.storing import opened
+    from hdlog.operations.stores import opened
 
     with opened(folder, options()) as living:
         tables = living.work.reasoner.tables()

@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hdlog.errors import InputError
-from hdlog.pipeline.ingest import ingest
-from hdlog.pipeline.jobs import OnSpark
-from hdlog.pipeline.store import create_store, open_store
+from hdlog.ingest.ingest import ingest
+from hdlog.ingest.jobs import OnSpark
+from hdlog.operations.stores import Settings, info, load, materialise
+from hdlog.operations.stream import follow
 from hdlog.reading.splits import find_splits
-from hdlog.storing import Settings, info, load, materialise
-from hdlog.streaming import follow
+from hdlog.store.store import create_store, open_store
 from tests.unit.test_store import RULES, edge, exported, triples, write
 
 

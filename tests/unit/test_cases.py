@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hdlog.api import Update
+from hdlog.operations.stores import materialise, update
 from hdlog.program.model import Program
-from hdlog.storing import materialise, update
 from hdlog.tuning import Tuning
 from tests.case_folders import Case, Step, cases, facts_of, write_files
 from tests.engines import ON_SPARK, Reasoner, settings

@@ -14,21 +14,23 @@ import pytest
 from typer.testing import CliRunner
 
 from hdlog.api import Reasoner
-from hdlog.cli import app
+from hdlog.benchmarks.data import lubm
+from hdlog.benchmarks.data.loading import load
+from hdlog.benchmarks.data.rule_sets import rule_text, rules
+from hdlog.benchmarks.data.scale import DATA, generate
+from hdlog.benchmarks.data.writing import write_store
+from hdlog.benchmarks.paper import figures as paper
+from hdlog.benchmarks.paper.cell import memory
+from hdlog.benchmarks.paper.runner import Bench, Request, read_results
+from hdlog.benchmarks.paper.tables import seconds_cell
+from hdlog.benchmarks.peers import souffle as souffle_peer
+from hdlog.benchmarks.peers.numbers import Numbers
+from hdlog.commands.main import app
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.evaluation import lubm, paper, souffle_peer
-from hdlog.evaluation.cell import memory
-from hdlog.evaluation.loading import load
-from hdlog.evaluation.numbers import Numbers
-from hdlog.evaluation.rule_sets import rule_text, rules
-from hdlog.evaluation.runner import Bench, Request, read_results
-from hdlog.evaluation.scale import DATA, generate
-from hdlog.evaluation.tables import seconds_cell
-from hdlog.evaluation.writing import write_store
-from hdlog.pipeline.export import export, sheets
-from hdlog.pipeline.store import open_store
+from hdlog.operations.stores import Settings, materialise, opened
 from hdlog.program.model import Program
-from hdlog.storing import Settings, materialise, opened
+from hdlog.store.export import export, sheets
+from hdlog.store.store import open_store
 
 SMALL = {
     "lubm": ["--universities", "1"],

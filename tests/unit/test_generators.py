@@ -9,18 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyoxigraph as ox
 import pytest
-from benchmarks.generators import graph
-from benchmarks.peers import duck_collaborators, duck_cyclic
 from numpy.typing import NDArray
 
 from hdlog.api import Reasoner
+from hdlog.benchmarks.data import collaborators, exp, graph, lubm, yago
+from hdlog.benchmarks.data.dataset import Dataset, Ids, Terms, numbered
+from hdlog.benchmarks.data.loading import DatasetTerms, load
+from hdlog.benchmarks.data.rule_sets import rule_text, rules
+from hdlog.benchmarks.data.univ_bench import NS
+from hdlog.benchmarks.peers.duck import expressions
+from hdlog.benchmarks.peers.rules_in_sql import duck_collaborators, duck_cyclic
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.evaluation import collaborators, exp, lubm, yago
-from hdlog.evaluation.dataset import Dataset, Ids, Terms, numbered
-from hdlog.evaluation.duck import expressions
-from hdlog.evaluation.loading import DatasetTerms, load
-from hdlog.evaluation.rule_sets import rule_text, rules
-from hdlog.evaluation.univ_bench import NS
 from hdlog.program.model import Predicate
 from hdlog.program.terms import XSD_INTEGER, Literal
 from hdlog.reading.identifiers import INTEGERS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hdlog.evaluation.rule_sets import rules
+from hdlog.benchmarks.data.rule_sets import rules
 from hdlog.program.model import Atom, Bind, BodyItem, Call, Expression, Rule
 from hdlog.program.terms import Term, Variable
 from hdlog.text import parse, read

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from hdlog.api import Reasoner
 from hdlog.errors import HdlogError, InputError, StoreError
-from hdlog.pipeline.export import export, sheets
-from hdlog.pipeline.store import open_store, reading
+from hdlog.operations.stores import Settings, export_store, info, load, materialise, update
 from hdlog.program.model import Predicate, Program
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant
-from hdlog.storing import Settings, export_store, info, load, materialise, update
+from hdlog.store.export import export, sheets
+from hdlog.store.store import open_store, reading
 from tests.engines import settings as options
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -244,7 +244,7 @@ def test_one_process_writes_at_a_time_whatever_it_does(tmp_path: Path) -> None:
     load(store, [given], Settings())
     before = contents(store)
     hold = (
-        "import sys, time; from pathlib import Path; from hdlog.pipeline.store import locked\n"
+        "import sys, time; from pathlib import Path; from hdlog.store.store import locked\n"
         "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

@@ -22,13 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from hdlog.engines.decode import FactTable
-from hdlog.engines.encoding import Encoder
 from hdlog.program.model import AggregateCall, Expression, Predicate
 from hdlog.program.terms import Constant, Term
-from hdlog.reading.chunks import Chunk
+
+if TYPE_CHECKING:
+    from hdlog.engines.decode import FactTable
+    from hdlog.engines.encoding import Dictionary, Ids
+    from hdlog.reading.chunks import Chunk
 
 R = TypeVar("R")
 """a relation of the engine"""
@@ -240,7 +242,13 @@ class Updates(Protocol[F_contra, T_contra]):
         """Give back what the engine holds."""
 
 
-class InAndOut(Encoder, Protocol[F, T_contra]):
+class InAndOut(Protocol[F, T_contra]):
+    @property
+    def dictionary(self) -> Dictionary: ...
+
+    def facts_from_columns(self, columns: Sequence[Ids], rows: int) -> F:
+        """Facts from columns of ids, each row once."""
+
     def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, F]:
         """Facts that have been read, each once."""
 

@@ -1,0 +1,70 @@
+"""A dataset in the embedded engine, without a detour through files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hdlog.benchmarks.data.dataset import Dataset
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.program.model import Predicate
+from hdlog.reading.identifiers import INTEGERS
+
+_BATCH = 1 << 20
+
+
+class DatasetTerms:
+    """The terms of a dataset, made when somebody asks for them."""
+
+    typed = False
+
+    def __init__(self, data: Dataset) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return self._data.terms
+
+    def find(self, texts: pa.Array) -> NDArray[np.int64]:
+        """By making all of them, some at a time: it is asked for the constants of rules, once."""
+        wanted = texts.cast(pa.string())
+        found = np.full(len(texts), -1, np.int64)
+        for block in self._data.blocks:
+            for low in range(0, block.size, _BATCH):
+                made = block.texts(low, min(low + _BATCH, block.size))
+                place = pc.index_in(wanted, made).fill_null(-1).to_numpy(zero_copy_only=False)
+                there = place >= 0
+                found[there] = block.first + low + place[there]
+            if (found >= 0).all():
+                break
+        return found
+
+    def take(self, numbers: NDArray[np.int64] | None = None) -> pa.Array:
+        chosen = np.arange(len(self)) if numbers is None else numbers
+        found = np.empty(len(chosen), object)
+        for block in self._data.blocks:
+            inside = (chosen >= block.first) & (chosen < block.first + block.size)
+            if inside.any():
+                places = chosen[inside] - block.first
+                low = int(places.min())
+                made = block.texts(low, int(places.max()) + 1)
+                found[inside] = made.take(pa.array(places - low)).to_pylist()
+        return pa.array(found, pa.large_string())
+
+
+def load(engine: ColumnarEngine, data: Dataset) -> dict[Predicate, Any]:
+    """The facts of a dataset; the engine must have no terms yet."""
+    engine.dictionary.lean_on(DatasetTerms(data))
+    return {
+        predicate: engine.facts_from_columns([_ids(engine, c) for c in columns], len(columns[0]))
+        for predicate, columns in data.tables.items()
+    }
+
+
+def _ids(engine: ColumnarEngine, column: NDArray[Any]) -> NDArray[np.uint32]:
+    if column.dtype == np.uint32:
+        return column
+    return engine.dictionary.encode_integers(column - INTEGERS)

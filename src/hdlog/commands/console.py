@@ -1,0 +1,71 @@
+"""What commands print: progress, summaries, tables; and what they say of an interrupt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from hdlog import interrupts
+from hdlog.errors import INTERRUPTED
+from hdlog.report.progress import Progress
+
+PIPE = 10_000
+"""Columns of a table that nobody looks at."""
+
+
+@contextmanager
+def working(store: Path | None = None) -> Iterator[Progress]:
+    """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
+    before = snapshot_of(store)
+    with interrupts.Guard(), Progress(Console(stderr=True)) as progress:
+        try:
+            with interrupts.let_through():
+                progress.say("loading the engine (compiling it, the first time: a few seconds)")
+                yield progress
+            interrupted = interrupts.take()
+        except KeyboardInterrupt:
+            interrupted = True
+            interrupts.take()  # one word for several of them
+        progress.say("")
+    if interrupted:
+        if store is None:
+            told = "nothing was written"
+        elif snapshot_of(store) == before:
+            told = "everything is as it was before"
+        else:
+            told = f"that was too late, the change is in {store}"
+        print(f"interrupted: {told}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+def snapshot_of(store: Path | None) -> int | None:
+    """The number of a store's snapshot, if there is one."""
+    try:
+        found = json.loads((store / "manifest.json").read_bytes()) if store is not None else {}
+        return found.get("snapshot")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def print_table(table: Any) -> None:
+    """A table as wide as the terminal, or, in a pipe, as it is."""
+    console = Console() if sys.stdout.isatty() else Console(width=PIPE)
+    with console.capture() as captured:
+        console.print(table, highlight=False)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def summarise(summary: dict[str, Any], as_json: bool) -> None:
+    lines = summary.pop("lines")
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        for line in lines:
+            Console(stderr=True, soft_wrap=True).print(line, highlight=False, markup=False)

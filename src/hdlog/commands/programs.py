@@ -1,0 +1,149 @@
+"""`hdlog check`, `run` and `explain`: programs, and facts in files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hdlog.commands.console import print_table, summarise, working
+from hdlog.commands.options import (
+    FactFolder,
+    Lenient,
+    MaxFacts,
+    MaxRounds,
+    MemoryBudget,
+    RuleDialect,
+    RuleMethod,
+    SummaryAsJson,
+    Without,
+)
+from hdlog.errors import ProgramError, UsageError
+from hdlog.report.check import as_table, describe
+from hdlog.text import Dialect, Reading, examine_file
+from hdlog.tuning import Tuning
+
+WARNINGS_SHOWN = 3
+
+
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Rule files: .dlog (RDFox Datalog) or .dl (Soufflé).")],
+    dialect: Annotated[
+        Dialect | None, typer.Option(help="The dialect of all files, whatever their ending.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object per file.")] = False,
+    warnings: Annotated[
+        bool, typer.Option("--warnings", help="Show every warning, not just the first of each kind.")
+    ] = False,
+) -> None:
+    """Read rule files, say what is wrong with them and what they look like."""
+    readings = [(str(path), examine_file(path, dialect)) for path in files]
+    descriptions = [describe(name, reading) for name, reading in readings]
+    if json_:
+        for description in descriptions:
+            print(json.dumps(description, ensure_ascii=False))
+    else:
+        for _, reading in readings:
+            for line in problem_lines(reading, warnings):
+                print(line, file=sys.stderr)
+        print_table(as_table(descriptions))
+    if any(reading.errors for _, reading in readings):
+        raise typer.Exit(ProgramError.exit_code)
+
+
+def problem_lines(reading: Reading, every_warning: bool) -> list[str]:
+    """All errors; of the warnings, unless every one is asked for, a few of each kind."""
+    seen: Counter[str] = Counter()
+    lines = []
+    for problem in reading.problems:
+        seen[problem.kind] += 1
+        if every_warning or problem.severity == "error" or seen[problem.kind] <= WARNINGS_SHOWN:
+            lines.append(str(problem))
+    kinds = {p.kind for p in reading.problems if p.severity == "warning"}
+    hidden = sum(max(0, seen[kind] - WARNINGS_SHOWN) for kind in kinds)
+    if hidden and not every_warning:
+        lines.append(f"... and {hidden} more warnings; --warnings shows all")
+    return lines
+
+
+def run(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .rdf, .csv, .tsv, .facts, .parquet, .gz)."
+        ),
+    ],
+    facts: FactFolder = Path(),
+    out: Annotated[
+        Path | None, typer.Option("-D", "--output-dir", help="Where results are written; - is the screen.")
+    ] = None,
+    dialect: RuleDialect = None,
+    memory: MemoryBudget = None,
+    max_rounds: MaxRounds = None,
+    max_facts: MaxFacts = None,
+    method: RuleMethod = "combined",
+    without: Without = "",
+    lenient: Lenient = False,
+    json_: SummaryAsJson = False,
+) -> None:
+    """Materialise rules over facts and write the results.
+
+    Soufflé programs read their .input relations and write their .output ones. RDFox programs write @output predicates, or
+    all triples to materialised.nt in the output folder.
+    """
+    with working() as progress:
+        from hdlog.operations.run import run_program
+
+        summary = run_program(
+            files,
+            facts,
+            out,
+            dialect,
+            None if memory is None else int(memory * 1e9),
+            max_rounds,
+            max_facts,
+            progress,
+            Tuning(method).without(without),
+            lenient,
+        )
+    if json_ or out is None or str(out) != "-":
+        summarise(summary, json_)
+
+
+def explain(
+    files: Annotated[
+        list[Path], typer.Argument(help="Rule files, and fact files to evaluate them over, if any.")
+    ],
+    facts: FactFolder = Path(),
+    dialect: RuleDialect = None,
+    method: RuleMethod = "combined",
+    without: Without = "",
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with pictures to this file, in place of the text.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON in place of the text.")] = False,
+) -> None:
+    """Show how each rule is evaluated and why: its width, the method, the tree, and what each node keeps.
+
+    With facts the rules are run, and actual rows and times stand beside the estimates.
+    """
+    with working() as progress:
+        from hdlog.operations.run import explain_program
+        from hdlog.report.explain import as_text
+        from hdlog.report.page import page
+
+        found = explain_program(files, facts, dialect, progress, Tuning(method).without(without))
+    if html is not None:
+        try:
+            html.write_text(page(found, [str(f) for f in files]), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {html}: {error.strerror}") from None
+        print(f"written to {html}", file=sys.stderr)
+    if json_:
+        print(json.dumps(found))
+    elif html is None:
+        print(as_text(found))

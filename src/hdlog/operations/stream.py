@@ -1,0 +1,150 @@
+"""A folder of changes as a stream: Spark notices files, each becomes part of an update, exactly once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+
+from hdlog.api import Update
+from hdlog.errors import UsageError
+from hdlog.operations.stores import Living, Settings, change_lines, opened
+
+_KINDS = ("add", "delete")
+_LOOK = 0.1
+"""Seconds between looks at whether Spark still runs the query; waiting in it would hide who failed."""
+
+
+def follow(
+    folder: Path,
+    changes: Path,
+    out: Path | None,
+    settings: Settings,
+    once: bool,
+    every: float,
+    tell: Callable[[str], None],
+) -> None:
+    """Update a store with files as they appear, until interrupted, or until all that are there are done.
+
+    Spark numbers the batches of files and writes down which files are in which before it hands them over. A commit of the
+    store says the number of the last batch in it. So after a crash a batch comes again just when it is not in the store. A
+    file that is written again is a change again.
+    """
+    if not changes.is_dir():
+        raise UsageError(f"{changes}: no such folder; make it before following it")
+    with opened(folder, settings) as living:
+        stream = Stream(living, changes, out or folder / "changes", tell)
+        tell(f"engine: {living.work.engine_name} ({living.work.why}); following {changes}")
+        stream.run(settings.session(), folder / "streams" / stream.name, once, every)
+
+
+class Stream:
+    def __init__(self, living: Living, changes: Path, out: Path, tell: Callable[[str], None]) -> None:
+        self.living = living
+        self.changes = changes.resolve()
+        self.name = "-".join(self.changes.parts[-2:]).strip("/") or "root"
+        self.out = out
+        self.tell = tell
+        self.failed: BaseException | None = None
+
+    def run(self, spark: Any, checkpoints: Path, once: bool, every: float) -> None:
+        spark.dataSource.register(ChangedFiles)
+        files = spark.readStream.format(ChangedFiles.name()).option("folder", str(self.changes)).load()
+        trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
+        query = (
+            files.writeStream.foreachBatch(self._guarded)
+            .option("checkpointLocation", str(checkpoints))
+            .trigger(**trigger)
+            .start()
+        )
+        try:
+            while query.isActive and self.failed is None:
+                time.sleep(_LOOK)
+        finally:
+            query.stop()
+        if self.failed is not None:
+            raise self.failed
+        if query.exception() is not None:
+            raise UsageError(f"the stream stopped: {query.exception()}")
+
+    def _guarded(self, batch: Any, number: int) -> None:
+        try:
+            self._take(batch, number)
+        except BaseException as error:
+            self.failed = error
+            raise
+
+    def _take(self, batch: Any, number: int) -> None:
+        """One batch of files: an update, its net change, a snapshot."""
+        work = self.living.work
+        if number <= work.store.manifest.batches.get(self.name, -1):
+            self.tell(f"batch {number}: in the store already")
+            return
+        found = batch.orderBy("modified", "name").collect()
+        paths = [self.changes / row.name for row in found]
+        started = time.perf_counter()
+        change, _ = self.living.update([_sides(path) for path in paths])
+        self._write(change, number, paths)
+        work.commit(batches={**work.store.manifest.batches, self.name: number})
+        self.tell(
+            f"batch {number}: {', '.join(p.name for p in paths)}: {change} in {time.perf_counter() - started:.2f} s"
+        )
+
+    def _write(self, change: Update, number: int, paths: list[Path]) -> None:
+        """The net change of a batch; the same file again if the batch comes again."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        target = self.out / f"{self.name}-{number:06d}.changes"
+        fresh = target.with_suffix(".part")
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(f"# {json.dumps({'batch': number, 'files': [p.name for p in paths]})}\n")
+            file.writelines(f"{line}\n" for line in change_lines(change))
+        shutil.move(fresh, target)
+
+
+class ChangedFiles(DataSource):
+    """The files of changes in a folder, again whenever one is written again; for Spark's streams."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "hdlog_changes"
+
+    def schema(self) -> str:
+        return "name STRING, modified BIGINT, size BIGINT"
+
+    def simpleStreamReader(self, schema: Any) -> _ChangeReader:  # noqa: N802
+        return _ChangeReader(Path(self.options["folder"]))
+
+
+class _ChangeReader(SimpleDataSourceStreamReader):
+    """An offset says of each file when it was written last, and how long it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        return {}
+
+    def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
+        end: dict[str, Any] = {}
+        for path in self.folder.iterdir():
+            if any(f".{kind}." in path.name for kind in _KINDS) and path.is_file():
+                status = path.stat()
+                end[path.name] = [status.st_mtime_ns, status.st_size]
+        return self.readBetweenOffsets(start, end), end
+
+    def readBetweenOffsets(  # noqa: N802
+        self, start: dict[str, Any], end: dict[str, Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        changed = {name: state for name, state in end.items() if start.get(name) != state}
+        return iter([(name, modified, size) for name, (modified, size) in changed.items()])
+
+
+def _sides(path: Path) -> tuple[list[str], list[str]]:
+    """The files to add and to delete: one of the two has this one."""
+    kind = next(k for k in _KINDS if f".{k}." in path.name)
+    return ([str(path)], []) if kind == "add" else ([], [str(path)])
