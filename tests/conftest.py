@@ -1,5 +1,7 @@
 import os
 
+os.environ["HDLOG_CHECKED"] = "1"  # before the engine is imported
+
 from hypothesis import HealthCheck, Phase, settings
 
 for name, examples in (("default", 300), ("quick", 60), ("spark", 3), ("long", 20_000)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +21,8 @@ Order = tuple[tuple[int, ...], tuple[int, ...]]
 """Columns in the left and in the right part of a key."""
 
 
+CHECKED = "HDLOG_CHECKED" in os.environ
+"""Whether it is checked that keys are sorted, as all tests do."""
 _PLAIN: tuple[Order, Order] = (((0,), (1,)), ((0,), ()))
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -88,6 +91,11 @@ class Facts:
     counts: Counts | None = None
     _indexes: dict[Order, tuple[Keys, Counts | None]] = field(default_factory=dict, repr=False)
     _distinct: dict[tuple[int, ...], int] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if CHECKED:
+            assert (self.keys[1:] > self.keys[:-1]).all(), "keys of facts are sorted, each once"
+            assert self.counts is None or (self.counts != 0).all(), "no fact has the multiplicity 0"
 
     def __len__(self) -> int:
         return len(self.keys)

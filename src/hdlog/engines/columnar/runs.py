@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.facts import Order
+from hdlog.engines.columnar.facts import CHECKED, Order
 from hdlog.engines.columnar.kernels import Flags, Keys, Rows
 from hdlog.engines.columnar.kernels.merging import merge_order
 from hdlog.engines.columnar.kernels.searching import locate
@@ -24,6 +24,11 @@ class Run:
     keys: Keys
     dead: Flags = field(default_factory=lambda: _NONE)
     born: int = 0
+
+    def __post_init__(self) -> None:
+        if CHECKED:
+            assert (self.keys[1:] > self.keys[:-1]).all(), "keys of a run are sorted, each once"
+            assert len(self.dead) in (0, len(self.keys)), "all keys have marks, or none has"
 
     def __len__(self) -> int:
         return len(self.keys)
