@@ -50,6 +50,10 @@ class Run(Generic[R, F, T]):
         self.added: dict[Predicate, list[F]] = {}
         """A, likewise"""
 
+    def is_empty(self) -> bool:
+        """Whether no fact of the component holds."""
+        return not any(self.engine.size(self.kept.table(p)) for p in self.component.predicates)
+
     def note(self, noted: dict[Predicate, list[F]], delta: Mapping[Predicate, F]) -> None:
         """D := D + Delta, or A := A + Delta."""
         for p, facts in delta.items():
@@ -87,13 +91,23 @@ def dred(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> None:
     """DRed(Pi, E, I, E+, E-) for one component; `asserted` are assertions made (+1) and withdrawn (-1).
 
     Differs from the paper: rules without a body atom of the component are counted exactly first, so E- and E+ are the facts that lost
-    and gained their foundations. MAT(Pi, E) is this from nothing: there is nothing to overdelete then.
+    and gained their foundations.
     """
+    was_empty = run.is_empty()
     lost, gained = change_foundations(run, asserted)
-    overdelete(run, lost)
-    rederived = rederive(run)
-    add(run, _union(run, rederived, gained))
+    if was_empty:
+        mat(run, gained)
+    else:
+        overdelete(run, lost)
+        rederived = rederive(run)
+        add(run, _union(run, rederived, gained))
+    # I := (I \\ D) + A
     run.finish()
+
+
+def mat(run: Run[R, F, T], facts: FactSets[F]) -> None:
+    """MAT(Pi, E): the materialisation from nothing. It is `add`, as I and D are empty: I := I + Delta; Delta := Pi[I : Delta] \\ I."""
+    add(run, facts)
 
 
 def change_foundations(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> tuple[FactSets[F], FactSets[F]]:
