@@ -1,6 +1,8 @@
-"""Cases: a folder with a program, updates, and what each must change.
+"""Cases: a folder in tests/cases with a program, updates, what each must change, and what must hold in the end.
 
     program.dlog or program.dl
+    expected.txt     the facts after the last update, one a line
+    explain.txt      how the rules are evaluated then, by the default method
     updates.txt      blocks with an empty line between:
 
         add edge[1, 2] . edge[2, 3] .        facts, as the RDFox dialect writes them
@@ -11,23 +13,31 @@
         + path[1, 2] .
         - path[1, 3] .
 
-A line `gives` with nothing after it says that nothing changes. A block without `gives` is only checked against the oracle.
+A line `gives` with nothing after it says that nothing changes.
+
+A new case is a folder with a program and updates without `gives`: `python -m tests.case_folders NAME` writes what they must give and what must hold in
+the end, by the naive evaluator, and explain.txt. Read what it has written before you believe it.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hdlog.program.model import Program
+from hdlog.api import Reasoner, Update
+from hdlog.program.model import Atom, Program, Rule
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import RDF_TYPE, XSD_INTEGER, XSD_STRING, Constant, Literal
+from hdlog.report.explain import as_text
 from hdlog.text import Dialect, dialect_of, parse, read
+from hdlog.text.write import write
+from tests.oracle import materialise
 from tests.strategies import Fact
 
-FOLDER = Path(__file__).parent / "cases" / "programs"
+FOLDER = Path(__file__).parent / "cases"
 
 
 @dataclass
@@ -48,6 +58,7 @@ class Case:
     path: Path
     program: Program
     steps: tuple[Step, ...]
+    expected: frozenset[Fact]
 
     @property
     def changes_rules(self) -> bool:
@@ -62,7 +73,9 @@ def read_case(folder: Path) -> Case:
     (path,) = folder.glob("program.dl*")
     blocks = (folder / "updates.txt").read_text().split("\n\n")
     steps = (read_step(b, dialect_of(path)) for b in blocks if b.strip())
-    return Case(folder.name, path, read(path), tuple(steps))
+    expected = folder / "expected.txt"
+    lines = facts(expected.read_text()) if expected.exists() else []
+    return Case(folder.name, path, read(path), tuple(steps), frozenset(lines))
 
 
 def read_step(text: str, dialect: Dialect) -> Step:
@@ -101,6 +114,23 @@ def facts_of(program: Program) -> Iterator[Fact]:
             yield from ((h.predicate, h.terms) for h in rule.heads)  # type: ignore[misc]
 
 
+def changed(case: Case, step: Step, program: Program, present: set[Fact]) -> tuple[Program, set[Fact]]:
+    """The program and the asserted facts after a step."""
+    if step.rules is not None:
+        new = tuple(r for r in step.rules.rules if r not in program.rules)
+        return replace(program, rules=program.rules + new), present | set(facts_of(step.rules))
+    if step.remove is not None:
+        gone = step.remove.rules
+        left = replace(program, rules=tuple(r for r in program.rules if r not in gone))
+        return left, present - (set(facts_of(step.remove)) - set(facts_of(left)))
+    return program, (present - set(step.delete)) | set(step.add)
+
+
+def rules_of(program: Program) -> Program:
+    """Without facts: those are asserted, and may have been retracted."""
+    return replace(program, rules=tuple(r for r in program.rules if not r.is_fact))
+
+
 def write_files(folder: Path, given: list[Fact]) -> list[str]:
     """Facts as files that `hdlog update` reads: triples in one, numbers and strings in another, each other table in its own."""
     folder.mkdir(parents=True)
@@ -125,3 +155,55 @@ def write_files(folder: Path, given: list[Fact]) -> list[str]:
 
 def plain_field(term: Constant) -> str:
     return term.lexical if isinstance(term, Literal) else str(term)
+
+
+def fact_text(fact: Fact) -> str:
+    """As the RDFox dialect writes it."""
+    predicate, row = fact
+    return write(Program((Rule((Atom(predicate.name, row),)),)), "rdfox").strip()
+
+
+def write_expectations(name: str) -> None:
+    """Fill in `gives`, expected.txt and explain.txt, by the oracle."""
+    folder = FOLDER / name
+    case = read_case(folder)
+    program, present = case.program, set(facts_of(case.program))
+    before = _truth(program, present)
+    blocks = []
+    texts = [b for b in (folder / "updates.txt").read_text().split("\n\n") if b.strip()]
+    for text, step in zip(texts, case.steps, strict=True):
+        program, present = changed(case, step, program, present)
+        after = _truth(program, present)
+        asked = text.strip().split("\ngives")[0]
+        lines = [f"+ {fact_text(f)}" for f in sorted(after - before, key=str)]
+        lines += [f"- {fact_text(f)}" for f in sorted(before - after, key=str)]
+        blocks.append("\n".join([asked, "gives", *lines]))
+        before = after
+    (folder / "updates.txt").write_text("\n\n".join(blocks) + "\n")
+    (folder / "expected.txt").write_text("".join(f"{fact_text(f)}\n" for f in sorted(before, key=str)))
+    (folder / "explain.txt").write_text(explain(read_case(folder)))
+
+
+def _truth(program: Program, present: set[Fact]) -> set[Fact]:
+    return {(p, row) for p, rows in materialise(rules_of(program), present).items() for row in rows}
+
+
+def explain(case: Case) -> str:
+    """How the rules of a case are evaluated after its last step."""
+    reasoner = Reasoner(case.program)
+    for step in case.steps:
+        take(reasoner, step)
+    return as_text(reasoner.explain(), times=False) + "\n"
+
+
+def take(reasoner: Reasoner, step: Step) -> Update:
+    if step.rules is not None:
+        return reasoner.add_rules(step.rules)
+    if step.remove is not None:
+        return reasoner.remove_rules(step.remove)
+    return reasoner.update(step.add, step.delete)
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        write_expectations(argument)

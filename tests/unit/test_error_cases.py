@@ -1,4 +1,4 @@
-"""Each broken program in cases/errors against the exact messages it must give."""
+"""Each broken program in messages against the exact messages it must give."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from hdlog.text import dialect_of, examine
 
-CASES = Path(__file__).parents[1] / "cases" / "errors"
+CASES = Path(__file__).parents[1] / "messages"
 PROGRAMS = sorted(p for p in CASES.iterdir() if p.suffix in (".dl", ".dlog"))
 
 

@@ -38,7 +38,7 @@ TRIPLES, TYPES = "#triples", "#types"
 """Views of all triples and of all class memberships, for atoms in bodies."""
 DERIVED_TRIPLES, DERIVED_TYPES = "#derived-triples", "#derived-types"
 """What heads with a variable predicate or class derive."""
-_WILDCARD = "#any"
+WILDCARD = "#any"
 """What names of variables begin with that stand for `_`."""
 Item = TypeVar("Item", bound=BodyItem)
 _S, _P, _O = Variable("s"), Variable("p"), Variable("o")
@@ -206,7 +206,7 @@ class _Normaliser:
             argument = Variable("#value")
         own = sorted(bound_variables(tuple(body), set(group)) - set(group))
         if item.correlated and not _counts_wildcards(item):
-            own = [name for name in own if not name.startswith(_WILDCARD)]
+            own = [name for name in own if not name.startswith(WILDCARD)]
         source = self.auxiliary("matches", body, group, around, set(), own)
         keys = tuple(map(Variable, group))
         if call.distinct and argument is not None:
@@ -289,7 +289,7 @@ def _named(item: Item, number: int) -> Item:
     if not isinstance(item, Atom):
         return item
     terms: list[Term] = [
-        Variable(f"{_WILDCARD}{number}_{i}") if isinstance(t, Variable) and t.is_wildcard else t
+        Variable(f"{WILDCARD}{number}_{i}") if isinstance(t, Variable) and t.is_wildcard else t
         for i, t in enumerate(item.terms)
     ]
     return cast(Item, _body_atom(replace(item, terms=tuple(terms))))

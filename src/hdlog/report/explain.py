@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hdlog.maintenance.changes import Module
 from hdlog.maintenance.components import Step
 from hdlog.maintenance.driver import Driver
+from hdlog.maintenance.matching import Matcher, Start
 from hdlog.maintenance.standard import StandardModule
+from hdlog.maintenance.views import ViewModule
 from hdlog.plan.bodies import Body
 from hdlog.plan.estimates import Statistics
 from hdlog.plan.joins import Antijoin, Extend, Join, JoinPlan, Meet, Select
@@ -27,9 +30,11 @@ from hdlog.program.model import (
     Predicate,
     Rule,
 )
+from hdlog.program.normalise import WILDCARD, is_auxiliary
 from hdlog.program.terms import Iri, Literal, Variable
 
 _SHOWN = 0.0005
+_DIGITS = 4
 _ASSUMED_ROWS, _ASSUMED_VALUES = 10_000.0, 1_000.0
 
 
@@ -51,6 +56,7 @@ class AssumedStatistics:
 
 
 AnyDriver = Driver[Any, Any, Any]
+AnyMatcher = Matcher[Any, Any, Any]
 
 
 def describe(driver: AnyDriver) -> dict[str, Any]:
@@ -101,8 +107,11 @@ def _rule(driver: AnyDriver, step: Step, rule: Rule) -> dict[str, Any]:
         "assumed": planned.plan is None,
         "costs": dict(zip(("standard", "tree"), plan.costs, strict=True)) if plan.costs else None,
         "seconds": driver.evaluation.spent.get(rule, 0.0),
-        "joins": _joins(planned.module) if isinstance(planned.module, StandardModule) else [],
-        "trees": [_tree(driver, plan, root.heads, root.tree) for root in plan.roots],
+        "joins": _joins(planned.module.matcher) if isinstance(planned.module, StandardModule) else [],
+        "trees": [
+            _tree(driver, plan, root.heads, root.tree, _root_matcher(planned.module, root.heads))
+            for root in plan.roots
+        ],
         "hypertree": _hypertree(driver, rule, plan, planned.plan is None),
     }
 
@@ -116,14 +125,24 @@ def _hypertree(driver: AnyDriver, rule: Rule, plan: RulePlan, assumed: bool) -> 
     return _node(driver, paper.roots[0].tree) if paper.roots else None
 
 
-def _tree(driver: AnyDriver, plan: RulePlan, heads: Sequence[int], tree: TreeNode) -> dict[str, Any]:
+def _root_matcher(module: Module[Any, Any], heads: Sequence[int]) -> AnyMatcher | None:
+    """What matches the root for some heads, in a view tree."""
+    roots = module.roots if isinstance(module, ViewModule) else ()
+    return next((root.matcher for own, root in roots if own == heads), None)
+
+
+def _tree(
+    driver: AnyDriver, plan: RulePlan, heads: Sequence[int], tree: TreeNode, matcher: AnyMatcher | None
+) -> dict[str, Any]:
     return {
         "heads": [item_text(plan.rule.heads[h]) for h in heads],
-        "root": _node(driver, tree),
+        "root": _node(driver, tree, matcher),
     }
 
 
-def _node(driver: AnyDriver, node: TreeNode) -> dict[str, Any]:
+def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) -> dict[str, Any]:
+    if node.kept is not None and node.kept in driver.planning.nodes:
+        matcher = driver.planning.nodes[node.kept].module.matcher
     cover = [item_text(item) for item in node.items]
     cover += [f"view of {', '.join(child.bag)}" for child in node.children if _is_view(child)]
     found: dict[str, Any] = {
@@ -135,6 +154,7 @@ def _node(driver: AnyDriver, node: TreeNode) -> dict[str, Any]:
         "rows": None,
         "bytes": None,
         "seconds": None,
+        "joins": _joins(matcher) if matcher is not None else [],
         "children": [_node(driver, child) for child in node.children],
     }
     if node.kept is not None and node.kept in driver.planning.nodes:
@@ -156,19 +176,28 @@ def _size(driver: AnyDriver, predicate: Predicate) -> tuple[int, int]:
     return driver.engine.size(table), driver.engine.bytes(table)
 
 
-def _joins(module: StandardModule[Any, Any, Any]) -> list[dict[str, Any]]:
+def _joins(matcher: AnyMatcher) -> list[dict[str, Any]]:
     """The join plans that were run, each with what its steps made at most."""
-    matcher = module.matcher
     return [
-        {"from": _start(matcher.body, plan), "steps": _join_steps(matcher.body, plan, matcher.rows[start])}
+        {"from": _start(matcher.body, start), "steps": _join_steps(matcher.body, plan, matcher.rows[start])}
         for start, (plan, _) in matcher.plans.items()
     ]
 
 
-def _start(body: Body, plan: JoinPlan) -> str:
-    if plan.start is None:
+def _start(body: Body, start: Start) -> str:
+    """What a join plan begins with: the facts of a literal, or its delta."""
+    first, changed = start
+    if first is None:
         return "nothing"
-    literal = body.literals[plan.start]
+    if first == changed:
+        return f"the delta of {_literal(body, first)}"
+    return _literal(body, first) + (
+        f", for the delta of {_literal(body, changed)}" if changed is not None else ""
+    )
+
+
+def _literal(body: Body, number: int) -> str:
+    literal = body.literals[number]
     return item_text(literal.atom if literal.positive else Negation((literal.atom,)))
 
 
@@ -200,18 +229,19 @@ def step_text(body: Body, step: JoinStep) -> str:
 # Text.
 
 
-def as_text(explanation: Mapping[str, Any]) -> str:
-    return "\n".join(_lines(explanation))
+def as_text(explanation: Mapping[str, Any], times: bool = True) -> str:
+    """The explanation to read, with or without the seconds that rules took."""
+    return "\n".join(_lines(explanation, times))
 
 
-def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
+def _lines(explanation: Mapping[str, Any], times: bool) -> Iterator[str]:
     for component in explanation["components"]:
         kind = "recursive" if component["recursive"] else "not recursive"
         yield f"component {', '.join(short(p) for p in component['predicates'])} ({kind})"
         for rule in component["rules"]:
             yield f"  {rule['text']}"
             width = f", width {rule['width']}" if rule["width"] else ""
-            took = f", {rule['seconds']:.3f} s" if rule["seconds"] >= _SHOWN else ""
+            took = f", {rule['seconds']:.3f} s" if times and rule["seconds"] >= _SHOWN else ""
             yield f"    {rule['kind']}{width}: {rule['method']}, {rule['why']}{took}"
             if rule["costs"] and rule["method"] == "hd":
                 yield (
@@ -221,13 +251,21 @@ def _lines(explanation: Mapping[str, Any]) -> Iterator[str]:
                 )
             if rule["hypertree"]:
                 yield f"    hypertree of width {rule['width']}, as --without views would have it"
-                yield from _tree_lines(rule["hypertree"], "      ", "")
-            for join in rule["joins"]:
-                yield f"    from {join['from']}: " + "; ".join(map(_step_line, join["steps"]))
+                yield from _tree_lines(rule["hypertree"], "      ", "", times)
+            yield from (f"    {line}" for line in join_lines(rule["joins"]))
             for tree in rule["trees"]:
                 yield f"    tree for {', '.join(tree['heads'])}"
-                yield from _tree_lines(tree["root"], "      ", "")
+                yield from _tree_lines(tree["root"], "      ", "", times)
         yield ""
+
+
+def join_lines(joins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each join plan; those without steps go without saying."""
+    return [
+        f"from {join['from']}: " + "; ".join(map(_step_line, join["steps"]))
+        for join in joins
+        if join["steps"]
+    ]
 
 
 def _step_line(step: Mapping[str, Any]) -> str:
@@ -237,18 +275,20 @@ def _step_line(step: Mapping[str, Any]) -> str:
     return f"{step['text']} ({told}{step['rows']:,} rows)"
 
 
-def _tree_lines(node: Mapping[str, Any], indent: str, mark: str) -> Iterator[str]:
+def _tree_lines(node: Mapping[str, Any], indent: str, mark: str, times: bool) -> Iterator[str]:
     kept = "" if node["keeps"] is None else f" keeps ({', '.join(node['keeps'])})"
     rows = "" if node["rows"] is None else f", has {node['rows']:,}"
-    took = "" if (node["seconds"] or 0.0) < _SHOWN else f", {node['seconds']:.3f} s"
+    took = "" if not times or (node["seconds"] or 0.0) < _SHOWN else f", {node['seconds']:.3f} s"
     yield (
         f"{indent}{mark}{{{', '.join(node['bag'])}}} by {', '.join(node['cover']) or 'nothing'};"
         f"{kept} about {node['estimate']:,.0f} rows{rows}{took}"
     )
     deeper = indent + {"": "", "├─ ": "│  ", "└─ ": "   "}[mark]
+    bar = "│ " if node["children"] else "  "
+    yield from (f"{deeper}{bar}{line}" for line in join_lines(node["joins"]))
     for i, child in enumerate(node["children"]):
         last = i == len(node["children"]) - 1
-        yield from _tree_lines(child, deeper, "└─ " if last else "├─ ")
+        yield from _tree_lines(child, deeper, "└─ " if last else "├─ ", times)
 
 
 def rule_text(rule: Rule) -> str:
@@ -273,7 +313,7 @@ def item_text(item: BodyItem) -> str:
 def _aggregate_text(call: AggregateCall, item: Aggregate) -> str:
     argument = "" if call.argument is None else f" {_expression(call.argument)}"
     inner = ", ".join(map(item_text, item.body))
-    return f"{call.result.name} = {call.function}{argument} : {{{inner}}}"
+    return f"{_expression(call.result)} = {call.function}{argument} : {{{inner}}}"
 
 
 def _expression(expression: Expression) -> str:
@@ -281,7 +321,7 @@ def _expression(expression: Expression) -> str:
         case Call():
             return f"{expression.function}({', '.join(map(_expression, expression.arguments))})"
         case Variable():
-            return expression.name
+            return "_" if expression.name.startswith(WILDCARD) else expression.name.removeprefix("#")
         case Iri():
             return short(expression.value)
         case Literal():
@@ -290,5 +330,8 @@ def _expression(expression: Expression) -> str:
 
 
 def short(name: str) -> str:
-    """The last part of an IRI."""
+    """The last part of an IRI; a few digits of what stands for a part of a rule."""
+    if is_auxiliary(name):
+        kind, dash, digits = name.rpartition("-")
+        return f"{kind}{dash}{digits[:_DIGITS]}"
     return name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1] if "://" in name else name

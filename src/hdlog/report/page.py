@@ -18,6 +18,7 @@ from hdlog.report.drawing import (
     together,
     tree,
 )
+from hdlog.report.explain import join_lines
 
 Rule = Mapping[str, Any]
 Node = Mapping[str, Any]
@@ -38,6 +39,7 @@ def page(explanation: Mapping[str, Any], files: Sequence[str]) -> str:
         _rounds(explanation["rounds"]),
         _memory(drawn),
         *(_section(i, rule) for i, rule in drawn),
+        _other_plans([(i, rule) for i, rule in rules if not rule["trees"]]),
     ]
     head = [
         Markup(
@@ -274,8 +276,28 @@ def _section(number: int, rule: Rule) -> Markup:
         where,
         tag("p", f"{facts}."),
         tag("div", _hypergraph(rule), *map(_tree, rule["trees"]), *_hypertree(rule), class_="pictures"),
+        _join_plans(rule),
         id=f"rule-{number}",
     )
+
+
+def _join_plans(rule: Rule) -> Markup:
+    """The join plans of the nodes of a rule's trees."""
+    plans = [(f"{{{', '.join(n['bag'])}}}: ", n["joins"]) for n in _nodes(rule)]
+    return _plan_list([f"{place}{line}" for place, joins in plans for line in join_lines(joins)])
+
+
+def _other_plans(rules: Sequence[tuple[int, Rule]]) -> Markup:
+    """The join plans of rules without trees."""
+    lines = [f"rule {i}, {line}" for i, rule in rules for line in join_lines(rule["joins"])]
+    return tag("section", tag("h2", "Rules without trees"), _plan_list(lines)) if lines else Markup()
+
+
+def _plan_list(lines: Sequence[str]) -> Markup:
+    if not lines:
+        return Markup()
+    summary = tag("summary", f"Join plans ({len(lines)}), with estimated and actual rows")
+    return tag("details", summary, tag("ul", *(tag("li", tag("code", line)) for line in lines)))
 
 
 def _hypergraph(rule: Rule) -> Markup:
