@@ -72,6 +72,10 @@ class Literal:
     language: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.language and self.datatype == XSD_STRING:
+            object.__setattr__(self, "datatype", LANG_STRING)
+
     def __str__(self) -> str:
         if self.datatype == XSD_INTEGER:
             return self.lexical

@@ -245,7 +245,7 @@ def _typed_text(value: Any, type_: str) -> str | None:
 # Written values.
 
 _NUMBER = r"[-+]?[0-9]+|-?0x[0-9a-fA-F]+|-?0b[01]+"
-_FLOAT = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?inf|nan"
+_FLOAT = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?(inf|INF)|nan|NaN"
 _WRITTEN_INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _WRITTEN_DOUBLE = r"^-?(0|[1-9][0-9]*)(\.[0-9]+([eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)$"
 _WRITTEN_IRI = f"^<{_IRI[1:-1]}>$"
