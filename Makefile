@@ -1,56 +1,63 @@
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run test lint types bench bench-trees bench-paper bench-spark fuzz fuzz-spark clean
+.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-paper bench-spark fuzz fuzz-spark clean
 
-help: ## list the targets
+help: ## list the targets, with what they take on two cores
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-setup: .venv/ready ## make .venv with everything hdlog and its tests need
+setup: .venv/ready ## make .venv with everything hdlog and its tests need; 2 minutes
 
 .venv/ready: pyproject.toml constraints.txt
-	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
-	  echo "python3 has no venv module: installing Debian's python3-venv"; \
-	  if [ "$$(id -u)" = 0 ]; then apt-get update -qq && apt-get install -y -qq python3-venv; \
-	  else sudo apt-get update -qq && sudo apt-get install -y -qq python3-venv; fi; fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "python3 has no venv module; install it first, on Debian and Ubuntu with: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch .venv/ready
 
-run: setup ## materialise an example: who is whose ancestor, sibling and cousin
+run: setup ## materialise two examples: ancestors, siblings and cousins; what is reachable in a graph
 	$(BIN)/hdlog run examples/family.dlog examples/more.ttl
 	$(BIN)/hdlog run examples/reach.dl -D -
 
-test: setup ## run all tests, those of engines once more on Spark and without the compiler
-	$(BIN)/python -m pytest -n 2
-	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=spark $(BIN)/python -m pytest tests/contract tests/properties/test_maintenance.py tests/unit/test_store.py tests/spark
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 tests/unit/test_kernels.py tests/properties/test_maintenance.py
+quick: setup ## the tests to run while working: no Spark, few random programs; 2 minutes
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -n 2 --dist worksteal -m "not slow" tests
 
-lint: setup ## check style and formatting
+test: setup ## all tests, those of engines once more on Spark and without the compiler; 12 minutes
+	$(PYTEST) -n 2 --dist worksteal tests
+	$(MAKE) test-spark test-no-jit
+
+test-spark: setup ## the tests of engines and stores on Spark; 4 minutes
+	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=spark $(PYTEST) tests/contract tests/properties/test_maintenance.py tests/unit/test_store.py tests/unit/test_cases.py tests/unit/test_values.py tests/spark
+
+test-no-jit: setup ## the kernels and some random programs without the compiler; 20 seconds
+	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=quick $(PYTEST) -n 2 tests/unit/test_kernels.py tests/properties/test_maintenance.py
+
+lint: setup ## check style and formatting; 1 second
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-types: setup ## check types
+types: setup ## check types; 30 seconds, 5 the second time
 	$(BIN)/mypy
 
-bench-trees: setup ## time decompositions against join plans and DuckDB; about 15 minutes
-	$(BIN)/python -m hdlog.benchmarks.micro.hypertrees
-
-bench: setup ## time the parser, and the engine against sorting and DuckDB
+bench: setup ## time the parser, and the engine against sorting and DuckDB; 5 minutes
 	$(BIN)/python -m hdlog.benchmarks.micro.parse
 	$(BIN)/python -m hdlog.benchmarks.micro.embedded
 
-bench-paper: setup ## the paper's evaluation at a hundredth of its size; SCALE=1 for all of it
+bench-trees: setup ## time decompositions against join plans and DuckDB; 15 minutes
+	$(BIN)/python -m hdlog.benchmarks.micro.hypertrees
+
+bench-paper: setup ## the paper's evaluation at a hundredth of its size, SCALE=1 for all of it; 3 minutes
 	$(BIN)/hdlog bench --scale $(or $(SCALE),0.01)
 
-bench-spark: setup ## time the pipeline and the engine on Spark; about an hour
+bench-spark: setup ## time the pipeline and the engine on Spark; an hour
 	$(BIN)/python -m hdlog.benchmarks.micro.reading
 	$(BIN)/python -m hdlog.benchmarks.micro.spark
 
 fuzz-spark: setup ## many random programs on Spark; hours
-	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/contract tests/properties/test_maintenance.py
+	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(PYTEST) tests/contract tests/properties/test_maintenance.py
 
-fuzz: setup ## 50,000 random programs under random updates; about half an hour
+fuzz: setup ## 50,000 random programs under random updates; half an hour
 	$(BIN)/python -m tests.fuzz --programs 50000
 
 clean: ## remove what setup and the tests made

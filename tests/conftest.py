@@ -4,7 +4,7 @@ os.environ["HDLOG_CHECKED"] = "1"  # before the engine is imported
 
 from hypothesis import HealthCheck, Phase, settings
 
-for name, examples in (("default", 300), ("quick", 60), ("spark", 3), ("long", 20_000)):
+for name, examples in (("default", 150), ("quick", 30), ("spark", 2), ("long", 20_000)):
     settings.register_profile(
         name,
         max_examples=examples,

@@ -8,7 +8,10 @@ from typing import Any
 from hdlog import api
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Engine
+from hdlog.maintenance.trace import Trace
 from hdlog.operations.stores import Settings
+from hdlog.program.model import Predicate, Rule
+from hdlog.reasoning import Reasoning, Row
 
 ON_SPARK = os.environ.get("HDLOG_TEST_ENGINE") == "spark"
 
@@ -31,7 +34,25 @@ def settings() -> Settings:
     return Settings("spark", spark=start_session("local[2]", "2g"))
 
 
-class Reasoner(api.Reasoner):
+class OpenReasoner(api.Reasoner[Any]):
+    """With what is behind it."""
+
+    @property
+    def core(self) -> Reasoning[Any, Any, Any]:
+        return self._reasoning
+
+    @property
+    def trace(self) -> Trace:
+        return self._reasoning.trace
+
+    def tables(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
+        return self._reasoning.supports()
+
+    def nodes(self) -> dict[Predicate, tuple[Rule, dict[Row, int]]]:
+        return self._reasoning.nodes()
+
+
+class Reasoner(OpenReasoner):
     """On the engine of this test run."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -3,24 +3,57 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Program", "Reasoner", "parse", "read"]
+__all__ = [
+    "BlankNode",
+    "Event",
+    "FactInput",
+    "FactTable",
+    "Iri",
+    "Literal",
+    "Predicate",
+    "Program",
+    "Reasoner",
+    "Rule",
+    "Skolem",
+    "SparkEngine",
+    "Tuning",
+    "Update",
+    "Variable",
+    "errors",
+    "parse",
+    "read",
+]
 
 if TYPE_CHECKING:
-    from hdlog.api import Reasoner
-    from hdlog.program.model import Program
+    from hdlog import errors
+    from hdlog.api import Event, FactInput, FactTable, Reasoner, Update
+    from hdlog.engines.spark.engine import SparkEngine
+    from hdlog.program.model import Predicate, Program, Rule
+    from hdlog.program.terms import BlankNode, Iri, Literal, Skolem, Variable
     from hdlog.text import parse, read
+    from hdlog.tuning import Tuning
+
+_HOMES = {
+    "hdlog.api": ("Event", "FactInput", "FactTable", "Reasoner", "Update"),
+    "hdlog.engines.spark.engine": ("SparkEngine",),
+    "hdlog.program.model": ("Predicate", "Program", "Rule"),
+    "hdlog.program.terms": ("BlankNode", "Iri", "Literal", "Skolem", "Variable"),
+    "hdlog.text": ("parse", "read"),
+    "hdlog.tuning": ("Tuning",),
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: a command that only reads rules does not wait for the engine."""
+    """Import on first use: a command that only reads rules does not wait for the engine, and nobody for Spark."""
     from importlib import import_module
 
-    homes = {
-        "Reasoner": "hdlog.api",
-        "Program": "hdlog.program.model",
-        "parse": "hdlog.text",
-        "read": "hdlog.text",
-    }
-    if name in homes:
-        return getattr(import_module(homes[name]), name)
+    if name == "errors":
+        return import_module("hdlog.errors")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'hdlog' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -14,6 +14,19 @@ class HdlogError(Exception):
 
     exit_code: ClassVar[int] = 1
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Into another process as it is, whatever it was made from."""
+        return _remake, (type(self), self.args, self.__dict__)
+
+
+def _remake(
+    kind: type[HdlogError], arguments: tuple[object, ...], attributes: dict[str, object]
+) -> HdlogError:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update(attributes)
+    return error
+
 
 class UsageError(HdlogError):
     """The call itself cannot be carried out: a missing file, an unknown dialect."""

@@ -115,7 +115,15 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Each improvement over the paper can be switched off."""
+    """The method, and each improvement over the paper, which can be switched off.
+
+    >>> Tuning("hd").without("views, sharing").views
+    False
+    >>> Tuning.paper().sum_product
+    False
+    >>> Tuning().steered(drift=2.0).numbers.drift
+    2.0
+    """
 
     method: Method = "combined"
     views: bool = True

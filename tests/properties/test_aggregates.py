@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
@@ -53,7 +54,8 @@ RULES = "".join(
 Row = tuple[Constant, ...]
 
 
-@settings(max_examples=150)
+@pytest.mark.slow
+@settings(max_examples=max(3, settings().max_examples // 4))
 @given(st.data())
 def test_values_of_groups_follow_the_facts(data: st.DataObject) -> None:
     values = data.draw(st.sampled_from(KINDS))
@@ -93,7 +95,7 @@ def expected(call: AggregateCall, rows: set[Row]) -> set[Row]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=2 * settings().max_examples)
 @given(st.data(), st.sampled_from(["sum", "avg", "mean", "min", "max"]))
 def test_a_summary_gives_the_value_or_says_that_it_does_not_know(
     data: st.DataObject, name: AggregateFunction

@@ -100,7 +100,7 @@ def relation(dictionary: Dictionary) -> Relation:
     return Relation({"x": x, "y": y, "row": np.arange(len(PAIRS), dtype=np.uint32)}, len(PAIRS))
 
 
-@settings(max_examples=100)
+@settings(max_examples=max(10, settings().max_examples // 2))
 @given(conditions())
 def test_a_filter_keeps_the_rows_for_which_the_definition_holds(condition: Expression) -> None:
     dictionary = Dictionary()
@@ -109,7 +109,7 @@ def test_a_filter_keeps_the_rows_for_which_the_definition_holds(condition: Expre
     assert kept.columns["row"].tolist() == expected
 
 
-@settings(max_examples=100)
+@settings(max_examples=max(10, settings().max_examples // 2))
 @given(numbers())
 def test_a_value_is_that_of_the_definition(expression: Expression) -> None:
     dictionary = Dictionary()

@@ -71,8 +71,9 @@ class Trial:
                 self.program = Program(rules + new)
 
 
+@pytest.mark.slow
 @given(st.data(), st.randoms(use_true_random=False))
-@settings(max_examples=max(3, settings().max_examples // 12))
+@settings(max_examples=max(3, settings().max_examples // 20))
 def test_an_interrupt_at_any_bytecode_takes_all_back_or_comes_after_the_end(
     data: st.DataObject, chance: random.Random
 ) -> None:

@@ -126,6 +126,7 @@ def mutated(text: str, chance: random.Random) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_mutated_programs_are_read_or_refused_without_a_traceback(batch: int) -> None:
     chance = random.Random(batch)

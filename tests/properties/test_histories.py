@@ -88,8 +88,9 @@ def _stated(rules: list[Rule] | tuple[Rule, ...]) -> Flat:
     return {(h.predicate, h.terms) for r in rules if not r.body for h in r.heads}  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @given(st.data(), st.randoms(use_true_random=False))
-@few(12)
+@few(15)
 def test_a_hundred_changes_of_facts_and_rules(data: st.DataObject, chance: random.Random) -> None:
     features = data.draw(st.sampled_from(KINDS))
     program = data.draw(programs(features).map(shown_program))
@@ -106,13 +107,14 @@ def exported(folder: Path) -> Flat:
     from hdlog.operations.stores import opened
 
     with opened(folder, options()) as living:
-        tables = living.work.reasoner.tables()
+        tables = living.work.reasoner.supports()
         shown = living.work.reasoner.counts()
     return {(p, row) for p in shown for row, _, _ in tables[p]}
 
 
+@pytest.mark.slow
 @given(st.data(), st.randoms(use_true_random=False))
-@few(10)
+@few(15)
 def test_a_store_that_is_opened_for_each_update(data: st.DataObject, chance: random.Random) -> None:
     features = data.draw(st.sampled_from([Features(aggregates=False, cycles=True), KINDS[2]]))
     program = data.draw(programs(features).map(shown_program))
@@ -143,6 +145,7 @@ def test_a_store_that_is_opened_for_each_update(data: st.DataObject, chance: ran
             before = after
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(ON_SPARK, reason="each process would start a session of its own")
 def test_each_update_by_a_process_of_its_own(tmp_path: Path) -> None:
     rules = tmp_path / "rules.dlog"

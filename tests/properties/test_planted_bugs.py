@@ -142,6 +142,7 @@ def tell_what_was_rederived(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dred.Run, "_net", careless)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "tuning", "check"),
     [
@@ -167,6 +168,7 @@ def test_a_planted_bug_is_caught_by_the_check_that_is_meant_to(
     assert caught.value.check == check
 
 
+@pytest.mark.slow
 def test_in_a_complete_decomposition_a_supported_tuple_may_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """No mistake, though it looks like one: docs/decisions/0004 says why. The search finds nothing."""
     monkeypatch.setattr(planner, "decompose", padded)

@@ -15,7 +15,7 @@ from hdlog.tuning import Method
 from tests.duck import Duck, Rows
 from tests.engines import ON_SPARK, Reasoner
 
-pytestmark = pytest.mark.skipif(ON_SPARK, reason="its own size is in the benchmarks")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(ON_SPARK, reason="its own size is in the benchmarks")]
 EDGE, LABEL, MARK = Predicate("e", 2), Predicate("f", 2), Predicate("m", 1)
 NODES = 2500
 BODIES = [

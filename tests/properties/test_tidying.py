@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(ON_SPARK, reason="Spark keeps texts in files and
 FEATURES = [Features(nested=True, cycles=True), Features(skolems=True, correlated=False)]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_updates_are_exact_where_every_one_is_tidied_after(data: st.DataObject) -> None:
     with wide_covers(data):
@@ -31,6 +32,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 def test_what_comes_and_goes_leaves_nothing_behind() -> None:
     columnar = ColumnarEngine(numbers=Numbers(worth_tidying=1000))
     reasoner = Reasoner(PROGRAM, method="hd", engine=columnar)

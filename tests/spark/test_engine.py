@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hdlog.api import Reasoner
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Keeper
 from hdlog.errors import InputError, LimitReached, TooManyDerivations
 from hdlog.maintenance.trace import Event
 from hdlog.program.model import Predicate
+from tests.engines import OpenReasoner as Reasoner
 
 REACH = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."
 

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 XSD = "http://www.w3.org/2001/XMLSchema#"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -143,6 +145,7 @@ def test_an_interrupt_ends_a_run_with_a_word_and_no_output(tmp_path: Path) -> No
     assert not (tmp_path / "n.csv").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_update_says_what_has_become_of_the_store(tmp_path: Path) -> None:
     store = tmp_path / "store"
     (tmp_path / "r.dlog").write_text(
@@ -288,6 +291,7 @@ def test_everything_is_written_where_nothing_says_what(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "q.csv").exists()
 
 
+@pytest.mark.slow
 def test_what_the_operating_system_refuses_is_told(tmp_path: Path) -> None:
     (tmp_path / "afile").write_text("x")
     rules = tmp_path / "r.dlog"

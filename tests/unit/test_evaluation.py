@@ -29,9 +29,11 @@ from hdlog.commands.main import app
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.operations.stores import Settings, materialise, opened
 from hdlog.program.model import Program
+from hdlog.reasoning import start_reasoning
 from hdlog.store.export import export, sheets
 from hdlog.store.store import open_store
 
+pytestmark = pytest.mark.slow
 SMALL = {
     "lubm": ["--universities", "1"],
     "exp": ["--expressions", "3", "--instances", "4"],
@@ -194,8 +196,8 @@ def test_bench_says_which_peers_it_goes_without(tmp_path: Path, monkeypatch: pyt
 def test_what_souffle_is_given_means_the_same(name: str, tmp_path: Path) -> None:
     """Soufflé may not be there, but hdlog reads its language."""
     data = generate(DATA[name], 0.002, 1, lambda _: None)
-    expected = Reasoner(rules(name), engine=(engine := ColumnarEngine()))
-    expected.materialise_encoded(load(engine, data))
+    expected = start_reasoning(engine := ColumnarEngine(), rules(name))
+    expected.materialise(load(engine, data))
     souffle_peer.write_files(Numbers(rules(name), data.tables), tmp_path)
     found = runner.invoke(app, ["run", str(tmp_path / "program.dl"), "-F", str(tmp_path)])
     assert found.exit_code == 0, found.output

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hdlog.api import Reasoner
 from hdlog.maintenance import dred, hypertree
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.rounds import Addition, Overdeletion
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
+from tests.engines import OpenReasoner as Reasoner
 
 N, K = 6, 3
 RULE = "<PC>[?x, ?y] :- <CW>[?x, ?z1], <CA>[?x, ?z2], <PC>[?z1, ?y], <PC>[?z2, ?y] ."
@@ -67,22 +67,24 @@ class Watched:
         monkeypatch.setattr(dred, "rederive", watch_rederivation)
 
     def name(self, predicate: Predicate) -> str:
-        rule = self.reasoner._driver.planning.nodes[predicate].rule
+        rule = self.reasoner.core.driver.planning.nodes[predicate].rule
         return "p1" if any(a.name == "CW" for a in rule.atoms()) else "p2"
 
     def rows(self, predicate: Predicate, facts: Any) -> Rows:
-        rule = self.reasoner._driver.planning.nodes[predicate].rule
+        rule = self.reasoner.core.driver.planning.nodes[predicate].rule
         first, second = sorted(rule.atoms(), key=lambda a: a.name == "PC")
         x, z = (v.name for v in first.variables())
         y = next(v.name for v in second.variables() if v.name != z)
         names = [v.name for v in rule.heads[0].variables()]
         order = [names.index(n) for n in (x, z, y)]
-        found = self.reasoner.engine.decode(facts).rows()
+        found = self.reasoner.core.engine.decode(facts).rows()
         return {tuple(str(row[i]).strip("<>") for i in order) for row in found}
 
     def inst(self) -> dict[str, Rows]:
-        tables = self.reasoner._driver.kept.tables
-        return {self.name(p): self.rows(p, tables[p].facts()) for p in self.reasoner._driver.planning.nodes}
+        tables = self.reasoner.core.driver.kept.tables
+        return {
+            self.name(p): self.rows(p, tables[p].facts()) for p in self.reasoner.core.driver.planning.nodes
+        }
 
     def update(self, **changes: Any) -> Any:
         for store in (self.gained, self.lost, self.restored, self.inst_re):

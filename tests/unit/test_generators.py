@@ -11,7 +11,6 @@ import pyoxigraph as ox
 import pytest
 from numpy.typing import NDArray
 
-from hdlog.api import Reasoner
 from hdlog.benchmarks.data import collaborators, exp, graph, lubm, yago
 from hdlog.benchmarks.data.dataset import Dataset, Ids, Terms, numbered
 from hdlog.benchmarks.data.loading import DatasetTerms, load
@@ -24,6 +23,7 @@ from hdlog.program.model import Predicate
 from hdlog.program.terms import XSD_INTEGER, Literal
 from hdlog.reading.identifiers import INTEGERS
 from hdlog.reading.values import value_text
+from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.text import parse
 from tests import oracle
 
@@ -44,11 +44,11 @@ def equal(one: Tables, other: Tables) -> bool:
     )
 
 
-def materialised(data: Dataset) -> tuple[Reasoner, dict[str, int]]:
+def materialised(data: Dataset) -> tuple[Reasoning[Any, Any, Any], dict[str, int]]:
     engine = ColumnarEngine()
     facts = load(engine, data)
-    reasoner = Reasoner(data.rules, engine=engine)
-    reasoner.materialise_encoded(facts)
+    reasoner = start_reasoning(engine, data.rules)
+    reasoner.materialise(facts)
     return reasoner, {p.name: count for p, count in reasoner.counts().items()}
 
 

@@ -20,6 +20,7 @@ LAYERS = (
     "writing",
     "engines",
     "maintenance",
+    "reasoning",
     "store",
     "ingest",
     "report",
@@ -36,7 +37,7 @@ CONFINED = {
     "duckdb": ("benchmarks/peers", "benchmarks/micro"),
     "clingo": ("benchmarks/peers",),
     "numba": ("engines/columnar/kernels", "reading/kernels", "writing/kernels", "store/buckets"),
-    "pyspark": ("engines/spark", "store/spark", "operations/stream", "benchmarks/micro"),
+    "pyspark": ("engines/spark", "api", "benchmarks/micro"),
 }
 """Where a library may be imported."""
 WITHOUT = {

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from hdlog.api import Reasoner
 from hdlog.errors import UsageError
 from hdlog.plan.decomposition import verify
 from hdlog.plan.planner import RulePlan, plan_rule
@@ -15,6 +14,7 @@ from hdlog.program.normalise import normalise
 from hdlog.program.terms import Iri
 from hdlog.text import parse
 from hdlog.tuning import Tuning
+from tests.engines import OpenReasoner as Reasoner
 
 CYCLE = "<q>[?a, ?b] :- <e>[?a, ?b], <e>[?b, ?c], <e>[?c, ?d], <e>[?d, ?f], <e>[?f, ?g], <e>[?g, ?a] ."
 

@@ -17,7 +17,6 @@ import pytest
 import rdflib
 
 import hdlog
-from hdlog import Reasoner
 from hdlog.engines.columnar.budget import used_memory
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import (
@@ -32,6 +31,7 @@ from hdlog.maintenance.trace import Event
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
 from hdlog.tuning import Tuning
+from tests.engines import OpenReasoner as Reasoner
 
 CLOSURE = "path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] ."
 TYPES = "<u:A>[?x] :- <u:B>[?x] . <u:C>[?y] :- <u:p>[?x, ?y] ."
@@ -208,7 +208,7 @@ def test_a_memory_budget_stops_a_join_and_leaves_everything_as_it_was() -> None:
 
 @pytest.mark.parametrize("options", [{"max_rounds": 5}, {"max_facts": 1000}])
 def test_limits_stop_an_endless_program_and_leave_everything_as_it_was(options: dict[str, int]) -> None:
-    reasoner = Reasoner("n[?y] :- n[?x], BIND(?x + 1 AS ?y) .", **options)  # type: ignore[arg-type]
+    reasoner = Reasoner("n[?y] :- n[?x], BIND(?x + 1 AS ?y) .", **options)  # type: ignore[call-overload]
     with pytest.raises(LimitReached, match="rules for n"):
         reasoner.update(add=[("n", 0)])
     assert len(reasoner) == 0

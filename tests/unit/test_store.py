@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdlog.api import Reasoner
 from hdlog.errors import HdlogError, InputError, StoreError
 from hdlog.operations.stores import Settings, export_store, info, load, materialise, update
 from hdlog.program.model import Predicate, Program
@@ -25,6 +24,7 @@ from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant
 from hdlog.store.export import export, sheets
 from hdlog.store.store import open_store, reading
+from tests.engines import OpenReasoner as Reasoner
 from tests.engines import settings as options
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -369,4 +369,4 @@ def test_terms_that_stay_in_the_store_have_values(tmp_path: Path, large: bool) -
 
 
 def _rows(reasoner: Reasoner, predicate: Predicate) -> list[tuple[Constant, ...]]:
-    return [row for row, _, _ in reasoner.engine.supports(reasoner.stored_tables()[predicate])]
+    return [row for row, _, _ in reasoner.tables()[predicate]]

@@ -18,7 +18,19 @@ from hdlog.writing.values import column_type, typed_column
 
 
 class FactTable:
-    """Facts of one predicate; an Arrow table to every library that knows Arrow."""
+    """Facts of one predicate; an Arrow table to every library that knows Arrow.
+
+    >>> from hdlog import Reasoner
+    >>> facts = Reasoner('@decl age(who: symbol, years: number) . age["ann", 41] . age["bob", 7] .').facts("age")
+    >>> facts
+    <2 facts of 2 arguments>
+    >>> sorted(facts)
+    [('ann', 41), ('bob', 7)]
+    >>> facts.arrow.column_names
+    ['who', 'years']
+    >>> len(facts.to_pandas())
+    2
+    """
 
     def __init__(
         self,

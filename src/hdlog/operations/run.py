@@ -9,19 +9,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from hdlog.api import Reasoner
+from hdlog.engines.columnar.budget import Budget, parse_size
+from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import InputError, UsageError, WriteError, did_you_mean
-from hdlog.maintenance.trace import Event
+from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.program.directives import TableFile, table_file
-from hdlog.program.model import Program
+from hdlog.program.model import Predicate, Program
 from hdlog.program.types import attribute_layout
 from hdlog.reading.files import find_splits, read_split
 from hdlog.reading.objects import misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
+from hdlog.reasoning import Reasoning, start_reasoning
+from hdlog.report.explain import describe
 from hdlog.text import ENDINGS, Dialect, RuleText, read_texts, rule_texts
 from hdlog.tuning import Tuning
 from hdlog.writing.files import is_triple, write_table, write_tables, write_triples, written
+from hdlog.writing.sheets import Sheet
 
+AnyReasoning = Reasoning[Any, Any, Any]
 _SHOWN = 40
 _ORDERED = 1_000_000
 """Rows up to which a table is written in order."""
@@ -43,16 +48,16 @@ def run_program(
     started = time.perf_counter()
     program = read_texts(read_rules(files, dialect))
     check_outputs(program, out)
-    reasoner = Reasoner(
-        memory=memory, max_rounds=max_rounds, max_facts=max_facts, progress=progress, tuning=tuning
-    )
+    budget = Budget() if memory is None else Budget(parse_size(memory))
+    engine = ColumnarEngine(budget, numbers=tuning.numbers)
     chunks = [
         read_split(s, attribute_layout(program), lenient) for s in splits_of(program, files, fact_folder)
     ]
-    given = reasoner.engine.encode_chunks(chunks)
+    given = engine.encode_chunks(chunks)
     loaded = time.perf_counter()
-    reasoner.add_rules(program)
-    reasoner.materialise_encoded(given)
+    trace = Trace(Limits(max_rounds, max_facts), progress)
+    reasoner = start_reasoning(engine, program, tuning, trace)
+    reasoner.materialise(given)
     done = time.perf_counter()
     lines = [
         f"{sum(chunk.rows for chunk in chunks):,} facts read in {loaded - started:.2f} s, "
@@ -86,12 +91,13 @@ def explain_program(
 ) -> dict[str, Any]:
     """How rules are evaluated: over facts, if there are any, or as they would be."""
     program = read_texts(read_rules(files, dialect))
-    reasoner = Reasoner(program, progress=progress, tuning=tuning)
+    engine = ColumnarEngine(numbers=tuning.numbers)
+    reasoner = start_reasoning(engine, program, tuning, Trace(listen=progress))
     if any(map(format_of, files)) or fact_folder != Path():
         splits = splits_of(program, files, fact_folder)
         chunks = (read_split(s, attribute_layout(program)) for s in splits)
-        reasoner.materialise_encoded(reasoner.engine.encode_chunks(chunks))
-    return reasoner.explain()
+        reasoner.materialise(engine.encode_chunks(chunks))
+    return describe(reasoner.driver)
 
 
 def read_rules(files: Sequence[Path], dialect: Dialect | None) -> list[RuleText]:
@@ -150,7 +156,7 @@ def _input_splits(file: TableFile, folder: Path) -> list[Split]:
     return [replace(whole, start=cut.start, end=cut.end) for cut in find_splits([path])]
 
 
-def unknown_predicates(program: Program, reasoner: Reasoner) -> list[str]:
+def unknown_predicates(program: Program, reasoner: AnyReasoning) -> list[str]:
     """A warning for body predicates that no rule derives and no fact has."""
     counts = reasoner.counts()
     derived = {h.predicate for r in program.rules for h in r.heads}
@@ -185,7 +191,7 @@ def check_outputs(program: Program, out: Path | None) -> None:
                 raise UsageError(f"{path.parent}: no such folder")
 
 
-def write_results(program: Program, reasoner: Reasoner, out: Path | None) -> list[str]:
+def write_results(program: Program, reasoner: AnyReasoning, out: Path | None) -> list[str]:
     """What the program says is to be written; all triples, and a table for each other predicate, if it says nothing."""
     outputs = [d for d in program.directives if d.kind == "output"]
     sizes = [d for d in program.directives if d.kind == "printsize"]
@@ -196,7 +202,7 @@ def write_results(program: Program, reasoner: Reasoner, out: Path | None) -> lis
         except WriteError as error:
             failed.append(error)
     for directive in sizes:
-        print(f"{directive.name}\t{len(reasoner.facts(directive.name))}")
+        print(f"{directive.name}\t{reasoner.counts().get(reasoner.find(directive.name), 0)}")
     if failed:
         raise WriteError("\n".join(map(str, failed)))
     if outputs or sizes:
@@ -208,8 +214,13 @@ def write_results(program: Program, reasoner: Reasoner, out: Path | None) -> lis
     return _write_everything(reasoner, out)
 
 
-def _write_everything(reasoner: Reasoner, out: Path) -> list[str]:
-    sheets = [reasoner.facts(p).sheet(p) for p in reasoner.counts()]
+def sheet_of(reasoner: AnyReasoning, predicate: Predicate) -> Sheet:
+    """All facts of a predicate, on their way to a file."""
+    return reasoner.decode(predicate, reasoner.facts(predicate)).sheet(predicate)
+
+
+def _write_everything(reasoner: AnyReasoning, out: Path) -> list[str]:
+    sheets = [sheet_of(reasoner, p) for p in reasoner.counts()]
     if str(out) == "-":
         _, left = write_triples(sheets, sys.stdout.buffer)
         return [f"warning: left out: {line}" for line in left]
@@ -225,10 +236,10 @@ def _write_everything(reasoner: Reasoner, out: Path) -> list[str]:
     return lines + [f"warning: left out: {line}" for line in left]
 
 
-def _write_output(file: TableFile, program: Program, reasoner: Reasoner, out: Path | None) -> None:
+def _write_output(file: TableFile, program: Program, reasoner: AnyReasoning, out: Path | None) -> None:
     """One `.output`, where it belongs: NAME.csv, tab-separated, or the screen."""
     predicate = reasoner.find(file.name)
-    sheet = reasoner.facts(predicate).sheet(predicate)
+    sheet = sheet_of(reasoner, predicate)
     if file.kind == "stdoutprintsize":
         print(f"{file.name}\t{sheet.rows}")
     elif file.kind == "stdout" or str(out) == "-":
@@ -252,6 +263,6 @@ def _file_name(file: TableFile) -> str:
     return file.filename
 
 
-def _write_rows(file: TableFile, sheet: Any, stream: IO[bytes]) -> None:
+def _write_rows(file: TableFile, sheet: Sheet, stream: IO[bytes]) -> None:
     header = sheet.headings if file.headers else ()
     write_table(sheet, stream, file.delimiter, header, file.rfc4180, ordered=sheet.rows < _ORDERED)

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hdlog import interrupts
-from hdlog.api import Reasoner, Update
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import Source, UsageError
 from hdlog.ingest.ingest import Loaded, ingest
 from hdlog.ingest.jobs import InProcess, Jobs, OnSpark
-from hdlog.maintenance.trace import Event
+from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.operations.run import input_splits, read_rules, unknown_predicates
 from hdlog.program.model import Program
 from hdlog.program.types import attribute_layout
 from hdlog.reading.splits import Split, find_splits, size_of
+from hdlog.reasoning import Reasoning, Update
 from hdlog.store.columnar import EmbeddedGate
 from hdlog.store.export import export, sheets, shown_facts
 from hdlog.store.store import (
@@ -100,20 +100,14 @@ class Work:
         self.settings.say("reading terms")
         self.gate.read_terms(store.manifest.term_files, store.manifest.skolem_files)
 
-    def start(self, restore: bool) -> Reasoner:
-        """A reasoner with nothing but the program's own facts, or with the store's snapshot."""
+    def start(self, restore: bool) -> Reasoning[Any, Any, Any]:
+        """Reasoning with nothing but the program's own facts, or with the store's snapshot."""
         settings = self.settings
-        options: dict[str, Any] = {
-            "engine": self.engine,
-            "max_rounds": settings.max_rounds,
-            "max_facts": settings.max_facts,
-            "progress": settings.tell,
-            "tuning": settings.tuning,
-        }
+        trace = Trace(Limits(settings.max_rounds, settings.max_facts), settings.tell)
+        self.reasoner = Reasoning(self.engine, trace, settings.tuning)
         if not restore:
-            self.reasoner = Reasoner(self.program, **options)
+            self.reasoner.add_program(self.program)
             return self.reasoner
-        self.reasoner = Reasoner(**options)
         settings.say("reading facts")
         tables = self.reasoner.restore(self.program, [f.predicate for f in self.store.manifest.facts])
         self.gate.fill(tables)
@@ -258,7 +252,7 @@ def materialise(
         read_ = time.perf_counter()
         work = Work(store, program, settings, loaded.rows)
         reasoner = work.start(restore=False)
-        reasoner.materialise_encoded(work.gate.given(loaded.facts))
+        reasoner.materialise(work.gate.given(loaded.facts))
         done = time.perf_counter()
         kept = tuple(RuleFile(t.source.name, t.dialect, t.source.text) for t in texts)
         work.commit(rules=kept, materialised=True, tuning=settings.tuning.as_dict())

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
-
-from hdlog.api import Update
+from hdlog.engines.spark.changed_files import KINDS, ChangedFiles
 from hdlog.errors import UsageError
 from hdlog.operations.stores import Living, Settings, change_lines, opened
+from hdlog.reasoning import Update
 
-_KINDS = ("add", "delete")
 _LOOK = 0.1
 """Seconds between looks at whether Spark still runs the query; waiting in it would hide who failed."""
 
@@ -106,45 +104,7 @@ class Stream:
         shutil.move(fresh, target)
 
 
-class ChangedFiles(DataSource):
-    """The files of changes in a folder, again whenever one is written again; for Spark's streams."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "hdlog_changes"
-
-    def schema(self) -> str:
-        return "name STRING, modified BIGINT, size BIGINT"
-
-    def simpleStreamReader(self, schema: Any) -> _ChangeReader:  # noqa: N802
-        return _ChangeReader(Path(self.options["folder"]))
-
-
-class _ChangeReader(SimpleDataSourceStreamReader):
-    """An offset says of each file when it was written last, and how long it is."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {}
-
-    def read(self, start: dict[str, Any]) -> tuple[Iterator[tuple[Any, ...]], dict[str, Any]]:
-        end: dict[str, Any] = {}
-        for path in self.folder.iterdir():
-            if any(f".{kind}." in path.name for kind in _KINDS) and path.is_file():
-                status = path.stat()
-                end[path.name] = [status.st_mtime_ns, status.st_size]
-        return self.readBetweenOffsets(start, end), end
-
-    def readBetweenOffsets(  # noqa: N802
-        self, start: dict[str, Any], end: dict[str, Any]
-    ) -> Iterator[tuple[Any, ...]]:
-        changed = {name: state for name, state in end.items() if start.get(name) != state}
-        return iter([(name, modified, size) for name, (modified, size) in changed.items()])
-
-
 def _sides(path: Path) -> tuple[list[str], list[str]]:
     """The files to add and to delete: one of the two has this one."""
-    kind = next(k for k in _KINDS if f".{k}." in path.name)
+    kind = next(k for k in KINDS if f".{k}." in path.name)
     return ([str(path)], []) if kind == "add" else ([], [str(path)])

@@ -61,6 +61,7 @@ AnyMatcher = Matcher[Any, Any, Any]
 
 def describe(driver: AnyDriver) -> dict[str, Any]:
     """Everything about the state of a driver that a report shows; plain data, fit for JSON."""
+    sizes = {p: driver.engine.size(t) for p, t in driver.kept.tables.items()}
     return {
         "method": driver.tuning.method,
         "components": [_component(driver, step) for step in driver.schedule.steps if step.rules],
@@ -75,6 +76,8 @@ def describe(driver: AnyDriver) -> dict[str, Any]:
             }
             for event in driver.trace.events
         ],
+        "facts": {str(p): n for p, n in sizes.items() if n and not is_auxiliary(p.name)},
+        "bytes": driver.kept.bytes(),
     }
 
 

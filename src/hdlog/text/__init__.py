@@ -112,7 +112,12 @@ def read_texts(texts: Sequence[RuleText]) -> Program:
 
 
 def parse(text: str, dialect: Dialect = "rdfox", name: str = "<text>") -> Program:
-    """The program a text stands for; `ProgramError` with all its problems where it has errors."""
+    """The program a text stands for; `ProgramError` with all its problems where it has errors.
+
+    >>> program = parse("path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] . path[?x, ?y] :- edge[?x, ?y] .")
+    >>> len(program.rules), sorted(p.name for p in program.predicates)
+    (2, ['edge', 'path'])
+    """
     return _program(examine(text, dialect, name))
 
 

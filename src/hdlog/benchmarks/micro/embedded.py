@@ -9,18 +9,24 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.api import Reasoner
 from hdlog.benchmarks.data import lubm, univ_bench
 from hdlog.benchmarks.peers.duck import DuckLoop
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.columnar.facts import Facts
+from hdlog.engines.columnar.relation import Relation
+from hdlog.engines.columnar.table import Table
 from hdlog.program.model import Predicate
+from hdlog.reasoning import Reasoning, start_reasoning
 
 Ids = NDArray[np.uint32]
+Embedded = Reasoning[Relation, Facts, Table]
 CLOSURE = "path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] ."
 GENERATION = "sg[?x, ?y] :- up[?p, ?x], up[?p, ?y] . sg[?x, ?y] :- up[?a, ?x], sg[?a, ?b], up[?b, ?y] ."
 
@@ -31,7 +37,7 @@ def timed(run: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def load_columns(reasoner: Reasoner, tables: dict[Predicate, list[Ids]]) -> dict[Predicate, Any]:
+def load_columns(reasoner: Embedded, tables: dict[Predicate, list[Ids]]) -> dict[Predicate, Any]:
     """Columns of numbers as facts of the engine."""
     encode = reasoner.engine.dictionary.encode_integers
     return {
@@ -60,13 +66,13 @@ def lubm_benchmark(repeat: int) -> None:
     print(f"update on 10 M facts against 1 M: {max(times[80]) / max(times[8]):.2f} times")
 
 
-def materialised(universities: int, repeat: int) -> tuple[Reasoner, dict[Predicate, Any]]:
+def materialised(universities: int, repeat: int) -> tuple[Embedded, dict[Predicate, Any]]:
     tables = lubm.generate(universities).tables
     times = []
     for _ in range(repeat):
-        reasoner = Reasoner(univ_bench.rules())
+        reasoner = start_reasoning(ColumnarEngine(), univ_bench.rules())
         facts = load_columns(reasoner, tables)
-        times.append(timed(partial(reasoner.materialise_encoded, facts)))
+        times.append(timed(partial(reasoner.materialise, facts)))
     keys = np.concatenate([t.facts().keys for t in reasoner.stored_tables().values()])
     sorting = []
     for _ in range(repeat):
@@ -84,13 +90,13 @@ def materialised(universities: int, repeat: int) -> tuple[Reasoner, dict[Predica
 CHANCE = np.random.default_rng(2)
 
 
-def update_times(reasoner: Reasoner, facts: dict[Predicate, Any]) -> tuple[float, float]:
+def update_times(reasoner: Embedded, facts: dict[Predicate, Any]) -> tuple[float, float]:
     """Seconds to delete about 1,000 facts, and to add them back."""
     given = sum(map(len, facts.values()))
     sample = {p: f.take(CHANCE.random(len(f)) < 1000 / given) for p, f in facts.items()}
     sample = {p: f for p, f in sample.items() if len(f)}
-    deleting = timed(partial(reasoner.update_encoded, {}, sample))
-    return deleting, timed(partial(reasoner.update_encoded, sample, {}))
+    deleting = timed(partial(reasoner.update_silently, {}, sample))
+    return deleting, timed(partial(reasoner.update_silently, sample, {}))
 
 
 def lubm_against_duckdb(repeat: int) -> None:
@@ -101,8 +107,8 @@ def lubm_against_duckdb(repeat: int) -> None:
     ours = []
     for _ in range(repeat):
         start = time.perf_counter()
-        reasoner = Reasoner(program)
-        reasoner.materialise_encoded(load_columns(reasoner, named))
+        reasoner = start_reasoning(ColumnarEngine(), program)
+        reasoner.materialise(load_columns(reasoner, named))
         ours.append(time.perf_counter() - start)
     peers = [DuckLoop(program).run(named) for _ in range(repeat)]
     assert peers[0][1] == len(reasoner), (peers[0][1], len(reasoner))
@@ -146,12 +152,12 @@ def against_duckdb(
 ) -> None:
     times = []
     for _ in range(repeat):
-        reasoner = Reasoner(rules)
+        reasoner = start_reasoning(ColumnarEngine(), rules)
         facts = load_columns(reasoner, {Predicate(table, 2): columns})
         start = time.perf_counter()
-        reasoner.materialise_encoded(facts)
+        reasoner.materialise(facts)
         times.append(time.perf_counter() - start)
-    count = len(reasoner.facts(head))
+    count = len(reasoner.facts(Predicate(head, 2)))
     runs = [duck_fixpoint(columns, table, sql) for _ in range(repeat)]
     peer = min(t for t, _ in runs)
     assert runs[0][1] == count, (runs[0][1], count)
@@ -161,9 +167,13 @@ def against_duckdb(
 
 
 def startup(repeat: int) -> None:
-    program = Path(__file__).parents[1] / "examples" / "reach.dl"
-    command = [sys.executable, "-m", "hdlog", "run", str(program), "-D", "-"]
-    took = min(timed(lambda: subprocess.run(command, check=True, capture_output=True)) for _ in range(repeat))
+    with TemporaryDirectory() as folder:
+        program = Path(folder) / "reach.dlog"
+        program.write_text(f"edge[1, 2] . edge[2, 3] . edge[3, 1] . edge[3, 4] . {CLOSURE}")
+        command = [sys.executable, "-m", "hdlog", "run", str(program)]
+        took = min(
+            timed(lambda: subprocess.run(command, check=True, capture_output=True)) for _ in range(repeat)
+        )
     print(f"a program of four facts from the shell: {took:.2f} s")
 
 
@@ -172,12 +182,12 @@ def bytes_a_fact() -> None:
     code = (
         "from hdlog.benchmarks.micro.embedded import *\n"
         "from hdlog.benchmarks.paper.cell import memory\n"
-        "reasoner = Reasoner(CLOSURE)\n"
+        "reasoner = start_reasoning(ColumnarEngine(), CLOSURE)\n"
         "before = memory('VmHWM')\n"
         "facts = load_columns(reasoner, {Predicate('edge', 2): random_graph(5_000, 10_000, 3)})\n"
         "table = reasoner.stored_tables()[Predicate('path', 2)]\n"
         "table.index(((1,), (0,)))\n"
-        "reasoner.materialise_encoded(facts)\n"
+        "reasoner.materialise(facts)\n"
         "peak = memory('VmHWM')\n"
         "print(f'{len(table):,} facts with two indexes: peak {1e9 * (peak - before) / len(table):.0f} bytes a fact, '\n"
         "      f'{table.nbytes / len(table):.0f} of them in tables')\n"

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.api import Reasoner
 from hdlog.benchmarks.data import collaborators, exp, graph, lubm
 from hdlog.benchmarks.data.dataset import Dataset
 from hdlog.benchmarks.data.loading import load
-from hdlog.benchmarks.micro.embedded import load_columns
+from hdlog.benchmarks.micro.embedded import Embedded, load_columns
 from hdlog.benchmarks.paper.cell import memory
 from hdlog.benchmarks.peers import rules_in_sql as peers
 from hdlog.benchmarks.peers.duck import expressions
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.program.model import Predicate
+from hdlog.reasoning import start_reasoning
 from hdlog.tuning import Method, Tuning
 
 Ids = NDArray[np.uint32]
@@ -34,12 +34,12 @@ Tables = Mapping[Predicate, list[Ids]]
 METHODS: tuple[Method, ...] = ("standard", "hd", "combined")
 
 
-def materialised(rules: str, tables: Tables, tuning: Tuning) -> tuple[float, Reasoner, dict[Predicate, Any]]:
+def materialised(rules: str, tables: Tables, tuning: Tuning) -> tuple[float, Embedded, dict[Predicate, Any]]:
     """Seconds for loading columns of numbers and materialising, the reasoner, and the given facts."""
-    reasoner = Reasoner(rules, tuning=tuning)
+    reasoner = start_reasoning(ColumnarEngine(), rules, tuning)
     start = time.perf_counter()
     facts = load_columns(reasoner, dict(tables))
-    reasoner.materialise_encoded(facts)
+    reasoner.materialise(facts)
     return time.perf_counter() - start, reasoner, facts
 
 
@@ -93,11 +93,11 @@ def cyclic_rules(repeat: int) -> None:
 # Expressions.
 
 
-def loaded(made: Dataset, method: Method = "combined") -> tuple[Reasoner, dict[Predicate, Any]]:
+def loaded(made: Dataset, method: Method = "combined") -> tuple[Embedded, dict[Predicate, Any]]:
     """A reasoner with the rules of a dataset, and its facts, not yet given to it."""
     engine = ColumnarEngine()
     facts = load(engine, made)
-    return Reasoner(made.rules, engine=engine, method=method), facts
+    return start_reasoning(engine, made.rules, Tuning(method)), facts
 
 
 def expression_trees(repeat: int) -> None:
@@ -108,13 +108,13 @@ def expression_trees(repeat: int) -> None:
     for _ in range(repeat):
         reasoner, facts = loaded(made)
         start = time.perf_counter()
-        reasoner.materialise_encoded(facts)
+        reasoner.materialise(facts)
         times.append(time.perf_counter() - start)
         for seed in range(5):
             some = drawn(facts, 1000, seed)
             for store, change in ((deleting, ({}, some)), (adding, (some, {}))):
                 start = time.perf_counter()
-                reasoner.update_encoded(*change)
+                reasoner.update_silently(*change)
                 store.append(time.perf_counter() - start)
         assert len(reasoner) == exp.given() + exp.derived()
     counts, duck = expressions(made.tables)
@@ -161,7 +161,7 @@ def print_peak(task: str, method: Method) -> None:
         materialised(graph.rules(), graph.generate(), Tuning(method))
     else:
         reasoner, facts = loaded(exp.generate(instances=60), method)
-        reasoner.materialise_encoded(facts)
+        reasoner.materialise(facts)
     print(memory("VmHWM"))
 
 
@@ -218,7 +218,7 @@ def compare(name: str, rules: str, tables: Tables, tuning: Tuning, repeat: int) 
     for _ in range(repeat):
         for on in (True, False):
             took, reasoner, _ = materialised(rules, tables, tuning if on else tuning.without(name))
-            size = int(reasoner.explain()["bytes"])
+            size = reasoner.driver.kept.bytes()
             results[on] = min(results.get(on, (took, size)), (took, size))
     (quick, small), (slow, large) = results[True], results[False]
     print(
@@ -237,9 +237,9 @@ def counting(tables: Tables, repeat: int) -> None:
         for seed in range(3 * repeat):
             some = drawn(facts, 1000, seed)
             start = time.perf_counter()
-            reasoner.update_encoded({}, some)
+            reasoner.update_silently({}, some)
             times[on] = min(times.get(on, 1e9), time.perf_counter() - start)
-            reasoner.update_encoded(some, {})
+            reasoner.update_silently(some, {})
     print(
         f"counting: 1,000 facts deleted in {1e3 * times[True]:.0f} ms with it, {1e3 * times[False]:.0f} ms without "
         f"({times[False] / times[True]:.1f} times)"

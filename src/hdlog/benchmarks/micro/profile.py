@@ -7,11 +7,11 @@ import cProfile
 import pstats
 from typing import Any
 
-from hdlog.api import Reasoner
 from hdlog.benchmarks.data.loading import load
 from hdlog.benchmarks.data.rule_sets import rules
 from hdlog.benchmarks.data.scale import DATA, generate
 from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.reasoning import start_reasoning
 
 WATCHED = {
     ("planner.py", "plan_rule"): "planning and decompositions",
@@ -37,9 +37,9 @@ def main() -> None:
     for warm in (True, False):
         engine = ColumnarEngine()
         facts = load(engine, data)
-        reasoner = Reasoner(rules(options.benchmark), engine=engine)
+        reasoner = start_reasoning(engine, rules(options.benchmark))
         profile = cProfile.Profile()
-        profile.runcall(reasoner.materialise_encoded, facts)
+        profile.runcall(reasoner.materialise, facts)
         if not warm:
             show(pstats.Stats(profile), len(reasoner))
 

@@ -24,11 +24,17 @@ from hdlog.benchmarks.data.writing import write_triples
 from hdlog.benchmarks.peers.duck import local_name
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import union
+from hdlog.engines.spark.relation import Facts, Relation
 from hdlog.engines.spark.session import start_session
+from hdlog.engines.spark.table import Table
 from hdlog.program.model import Predicate, Program
+from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.tuning import Tuning
 
 Tables = Mapping[Predicate, list[NDArray[Any]]]
+
+
+OnSpark = Reasoning[Relation, Facts, Table]
 
 
 def given(engine: SparkEngine, tables: Tables) -> dict[Predicate, Any]:
@@ -43,23 +49,23 @@ def given(engine: SparkEngine, tables: Tables) -> dict[Predicate, Any]:
 
 def materialised(
     spark: Any, rules: str | Program, tables: Tables, tuning: Tuning | None = None
-) -> tuple[float, Reasoner]:
+) -> tuple[float, OnSpark]:
     engine = SparkEngine(spark)
     engine.spread(-(-sum(len(c[0]) for c in tables.values()) // 4_000_000))
     engine.dictionary.next = 1 << 40  # the numbers given are ids without texts
     facts = given(engine, tables)
     start = time.perf_counter()
-    reasoner = Reasoner(rules, engine=engine, tuning=tuning or Tuning())
-    reasoner.materialise_encoded(facts)
+    reasoner = start_reasoning(engine, rules, tuning)
+    reasoner.materialise(facts)
     return time.perf_counter() - start, reasoner
 
 
-def jobs_of(reasoner: Reasoner) -> int:
+def jobs_of(reasoner: OnSpark) -> int:
     assert isinstance(reasoner.engine, SparkEngine)
     return reasoner.engine.keeper.jobs
 
 
-def distinct_seconds(reasoner: Reasoner) -> float:
+def distinct_seconds(reasoner: OnSpark) -> float:
     """One `distinct` of Spark over all facts, kept beforehand: the least that any engine on Spark must do."""
     engine = reasoner.engine
     assert isinstance(engine, SparkEngine)
@@ -129,8 +135,7 @@ def rounds(spark: Any) -> None:
     """A chain: each round derives one fact."""
     rule = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."
     for length in (40, 40):
-        engine = SparkEngine(spark)
-        reasoner = Reasoner(rule, engine=engine)
+        reasoner = Reasoner(rule, engine=SparkEngine(spark))
         start = time.perf_counter()
         reasoner.update(add={"e": [(i, i + 1) for i in range(length)], "s": [(0,)]})
         took = time.perf_counter() - start
@@ -163,8 +168,8 @@ def expression_trees(spark: Any, instances: int) -> None:
         engine.dictionary.next = 1 << 40
         facts = given(engine, made.tables)
         start = time.perf_counter()
-        reasoner = Reasoner(made.rules, engine=engine)
-        reasoner.materialise_encoded(facts)
+        reasoner = start_reasoning(engine, made.rules)
+        reasoner.materialise(facts)
         times.append(time.perf_counter() - start)
     derived = len(reasoner) - made.facts
     assert derived == exp.derived(instances), (derived, exp.derived(instances))

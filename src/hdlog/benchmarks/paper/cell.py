@@ -21,12 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hdlog.api import Reasoner
 from hdlog.benchmarks.data.rule_sets import rules
 from hdlog.benchmarks.paper.figures import LARGE, SMALL
 from hdlog.errors import IntermediateTooLarge
 from hdlog.operations.stores import Settings, Work
 from hdlog.program.model import Predicate
+from hdlog.reasoning import Reasoning
 from hdlog.store.store import Store, open_store
 from hdlog.tuning import Tuning
 
@@ -42,7 +42,7 @@ class Cell:
             engine=asked["engine"], memory=asked["memory"], tuning=Tuning(asked["method"]), master="local[*]"
         )
         self.work = Work(self.store, rules(asked["benchmark"]), settings, 0)
-        self.reasoner: Reasoner
+        self.reasoner: Reasoning[Any, Any, Any]
 
     def run(self) -> dict[str, Any]:
         task = self.asked["task"]
@@ -53,7 +53,7 @@ class Cell:
         else:
             given = self.work.gate.given(self.store.manifest.facts)
         self.reasoner = self.work.start(restore=False)
-        seconds = self.timed(lambda: self.reasoner.materialise_encoded(given))
+        seconds = self.timed(lambda: self.reasoner.materialise(given))
         given.clear()
         times = [seconds]
         if chosen is not None and not fresh:
@@ -78,10 +78,10 @@ class Cell:
         """How long a deletion or adding back took: small ones several times, for what a machine does beside is not small."""
 
         def delete() -> None:
-            self.reasoner.update_encoded({}, some)
+            self.reasoner.update_silently({}, some)
 
         def add() -> None:
-            self.reasoner.update_encoded(some, {})
+            self.reasoner.update_silently(some, {})
 
         measured, other = (add, delete) if task == "small additions" else (delete, add)
         times: list[float] = []

@@ -1,0 +1,315 @@
+"""A program and facts in an engine, materialised: what the Python interface, the commands and the benchmarks work with.
+
+Facts are those of the engine here, encoded already; `hdlog.api` takes them in any form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from hdlog import interrupts
+from hdlog.engines.decode import FactTable
+from hdlog.engines.protocol import Engine, F, R, RunAgain, T
+from hdlog.errors import ProgramError, UsageError, did_you_mean
+from hdlog.maintenance.driver import Driver
+from hdlog.maintenance.moments import NetChange, net_change
+from hdlog.maintenance.trace import Trace
+from hdlog.program.checks import check
+from hdlog.program.model import Predicate, Program, Rule, is_ground
+from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
+from hdlog.program.terms import RDF_TYPE, Constant, Iri, Term, Variable
+from hdlog.reading.chunks import Chunk
+from hdlog.reading.objects import Collector
+from hdlog.text import parse
+from hdlog.tuning import Tuning
+
+Row = tuple[Constant, ...]
+Result = TypeVar("Result")
+NetChanges = dict[Predicate, NetChange[F]]
+"""What came and went, by predicate."""
+
+
+class ByPredicate(dict[Predicate, FactTable]):
+    """Facts by predicate, which may also be asked for by its name: `change.added["path"]`."""
+
+    def __missing__(self, key: object) -> FactTable:
+        named = [p for p in self if p.name == key]
+        if len(named) == 1:
+            return self[named[0]]
+        raise KeyError(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or any(p.name == key for p in self)
+
+
+@dataclass(frozen=True)
+class Update:
+    """The exact net change of an update: facts that came and facts that went, asserted and derived."""
+
+    added: ByPredicate
+    removed: ByPredicate
+
+    def __str__(self) -> str:
+        came, went = (sum(len(t) for t in side.values()) for side in (self.added, self.removed))
+        return f"{_count(came)} added, {_count(went)} removed"
+
+
+def _count(facts: int) -> str:
+    return "1 fact" if facts == 1 else f"{facts:,} facts"
+
+
+class Reasoning(Generic[R, F, T]):
+    """Keeps the materialisation. Each change is all or nothing: after an error or an interrupt everything is as it was."""
+
+    def __init__(
+        self, engine: Engine[R, F, T], trace: Trace | None = None, tuning: Tuning | None = None
+    ) -> None:
+        self.engine = engine
+        self.trace = trace or Trace()
+        self.driver = Driver(engine, self.trace, tuning or Tuning())
+        self.program = Program()
+        self._stored: dict[Predicate, None] = {}
+        """predicates that facts were given for or derived for, whether or not a rule names them"""
+
+    # Changing.
+
+    @interrupts.held_within
+    def add_program(self, program: Program) -> None:
+        """Add a program, with the facts in it."""
+        check_program(program)
+        collector = Collector(program, _no_files)
+        collector.take(facts_of(program.rules))
+        self.change_rules(self.program + program, self.engine.encode_chunks(collector.chunks()), {})
+
+    @interrupts.held_within
+    def change_rules(
+        self, program: Program, asserted: Mapping[Predicate, F], retracted: Mapping[Predicate, F]
+    ) -> Update:
+        """Take another program for the one there is, and assert and retract facts; the net change."""
+
+        def run() -> list[NetChanges[F]]:
+            self.program = program
+            ruled = self.driver.change_rules(normalise(program, self._stored))
+            return [*self._follow([ruled]), *self._update(asserted, retracted)]
+
+        return self._whole(lambda: self._tell(run()))
+
+    @interrupts.held_within
+    def update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> Update:
+        """Assert and retract facts; the net change."""
+        change = self._whole(lambda: self._tell(self._update(add, delete)))
+        self.driver.kept.tidy()
+        return change
+
+    @interrupts.held_within
+    def update_silently(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> None:
+        """Assert and retract facts, without telling what that changed."""
+        self._whole(lambda: self._update(add, delete))
+
+    def materialise(self, facts: Mapping[Predicate, F]) -> None:
+        """Assert the first facts."""
+        self.update_silently(facts, {})
+
+    @interrupts.held_within
+    def update_in_turn(
+        self, updates: Iterable[tuple[Mapping[Predicate, F], Mapping[Predicate, F]]]
+    ) -> Update:
+        """Several updates, one after the other but all or none; the net change of all of them."""
+        several = list(updates)
+
+        def run() -> list[NetChanges[F]]:
+            return [change for add, delete in several for change in self._update(add, delete)]
+
+        return self._whole(lambda: self._tell(run()))
+
+    def restore(self, program: Program, predicates: Iterable[Predicate]) -> dict[Predicate, T]:
+        """Take a program over tables that the caller fills with its materialisation, and nothing is evaluated."""
+        assert not self._stored, "only what is new is restored"
+        tables = {p: self.driver.kept.table(p) for p in predicates}
+        self._stored = {p: None for p in tables if not is_auxiliary(p.name)}
+        self.program = program
+        self.driver.adopt(normalise(program, self._stored))
+        return tables
+
+    def _whole(self, run: Callable[[], Result]) -> Result:
+        """All or nothing, the program and what is known of predicates included."""
+        program, stored = self.program, dict(self._stored)
+
+        def restore() -> None:
+            self.program, self._stored = program, stored
+
+        def noted() -> Result:
+            self.engine.note(restore)
+            return run()
+
+        try:
+            return self.driver.whole(noted)
+        except RunAgain:
+            return self._whole(run)
+
+    def _update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> list[NetChanges[F]]:
+        """The net changes, one after another."""
+        known = self._follow([self._make_known(add)])
+        return [*known, *self._follow([self.driver.update(add, delete)])]
+
+    # Predicates that come with facts, where rules have variables in place of predicates.
+
+    def _follow(self, changes: list[NetChanges[F]]) -> list[NetChanges[F]]:
+        """A change, and those that follow where heads with a variable predicate have derived predicates."""
+        while more := self._make_known(self._find_derived(changes[-1])):
+            changes.append(more)
+        return changes
+
+    def _make_known(self, predicates: Iterable[Predicate]) -> NetChanges[F]:
+        """Let the views of triples see predicates that facts bring along."""
+        new = [p for p in predicates if p not in self._stored]
+        self._stored |= dict.fromkeys(new)
+        if new and self.program.has_triples:
+            return self.driver.change_rules(normalise(self.program, self._stored))
+        return {}
+
+    def _find_derived(self, net: Mapping[Predicate, NetChange[F]]) -> list[Predicate]:
+        """Predicates that heads with a variable in their place have derived facts for."""
+        derived: list[Predicate] = []
+        triples, types = Predicate(DERIVED_TRIPLES, 3), Predicate(DERIVED_TYPES, 2)
+        subject, property_, value = (Variable(n) for n in "spo")
+        if triples in net:
+            added = net[triples].added
+            properties = self._find_names(added, (subject, property_, value), property_)
+            classes = self._find_names(added, (subject, Iri(RDF_TYPE), value), value)
+            derived += [Predicate(name, 2) for name in properties if name != RDF_TYPE]
+            derived += [Predicate(name, 1) for name in classes]
+        if types in net:
+            derived += [Predicate(n, 1) for n in self._find_names(net[types].added, (subject, value), value)]
+        return derived
+
+    def _find_names(self, facts: F, terms: tuple[Term, ...], wanted: Variable) -> list[str]:
+        """The IRIs that a variable stands for."""
+        engine = self.engine
+        values = engine.keep(engine.distinct(engine.project(engine.scan(facts, terms), (wanted,))))
+        (texts,) = engine.decode(values).texts()
+        return sorted(text[1:-1] for text in texts if text[0] == "<")
+
+    # Telling.
+
+    def _tell(self, changes: list[NetChanges[F]]) -> Update:
+        """Changes one after another as one net change, in the words of the user."""
+        total: NetChanges[F] = {}
+        for predicate, change in (item for net in changes for item in net.items()):
+            total[predicate] = self._join(total[predicate], change) if predicate in total else change
+        shown = [(p, c) for p, c in total.items() if not is_auxiliary(p.name)]
+        added = {p: self.decode(p, c.added) for p, c in shown if self.engine.count(c.added)}
+        removed = {p: self.decode(p, c.removed) for p, c in shown if self.engine.count(c.removed)}
+        return Update(ByPredicate(added), ByPredicate(removed))
+
+    def _join(self, before: NetChange[F], after: NetChange[F]) -> NetChange[F]:
+        """Two changes, one after the other, as one."""
+        minus, union = self.engine.minus, self.engine.union
+        return net_change(
+            self.engine,
+            union(minus(before.added, after.removed), minus(after.added, before.removed)),
+            union(minus(before.removed, after.added), minus(after.removed, before.added)),
+        )
+
+    def decode(self, predicate: Predicate, facts: F) -> FactTable:
+        return self.engine.decode(facts).named(self.column_names(predicate))
+
+    def column_names(self, predicate: Predicate) -> tuple[str, ...]:
+        """The declared names of the arguments."""
+        declared = self.program.declared.get(predicate.name)
+        return tuple(a.name for a in declared.attributes) if declared is not None else ()
+
+    # Reading.
+
+    def facts(self, predicate: Predicate) -> F:
+        tables = self.driver.kept.tables
+        if predicate not in tables:
+            return self.engine.no_facts(predicate.arity)
+        return self.engine.facts(tables[predicate])
+
+    def counts(self) -> dict[Predicate, int]:
+        """How many facts each predicate has."""
+        sizes = {p: self.engine.size(t) for p, t in self.driver.kept.tables.items()}
+        return {p: n for p, n in sizes.items() if n and not is_auxiliary(p.name)}
+
+    def __len__(self) -> int:
+        return sum(self.counts().values())
+
+    def predicates(self) -> list[Predicate]:
+        """Those of rules and of facts."""
+        known = dict.fromkeys((*self.program.predicates, *self.driver.kept.tables))
+        return [p for p in known if not is_auxiliary(p.name)]
+
+    def find(self, name: str, arity: int | None = None) -> Predicate:
+        """The predicate with a name; `arity` says which, where there are several."""
+        known = self.predicates()
+        named = [p for p in known if p.name == name]
+        fitting = [p for p in named if arity in (None, p.arity)]
+        if len(fitting) == 1:
+            return fitting[0]
+        arities = ", ".join(str(p.arity) for p in named)
+        if fitting:
+            raise UsageError(f"{name} has several arities: {arities}; name one")
+        if named:
+            raise UsageError(f"{name} has {arities} arguments, not {arity}")
+        hint = did_you_mean(name, [p.name for p in known])
+        raise UsageError(f"unknown predicate {name}; {hint or 'no rule and no fact has it'}")
+
+    def stored_tables(self) -> dict[Predicate, T]:
+        """The tables of all predicates, those that rules were rewritten with among them; not those of nodes."""
+        nodes = self.driver.planning.nodes
+        return {p: t for p, t in self.driver.kept.tables.items() if p not in nodes}
+
+    def supports(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
+        """Every fact with whether it is asserted and how many derivations it has; for tests."""
+        return {p: self.engine.supports(table) for p, table in self.driver.kept.tables.items()}
+
+    def nodes(self) -> dict[Predicate, tuple[Rule, dict[Row, int]]]:
+        """What the nodes of decompositions keep: definition, and rows with how many matches each has; for tests."""
+        kept: dict[Predicate, tuple[Rule, dict[Row, int]]] = {}
+        for predicate, node in self.driver.planning.nodes.items():
+            if node.counted:
+                runs = self.driver.kept.views[predicate].runs
+                rows = self.engine.weights(self.engine.plus(runs, predicate.arity))
+            else:
+                stored = self.engine.supports(self.driver.kept.tables[predicate])
+                rows = {row: support for row, _, support in stored if support}
+            kept[predicate] = (node.plan.definition, rows)
+        return kept
+
+
+def start_reasoning(
+    engine: Engine[R, F, T],
+    program: Program | str,
+    tuning: Tuning | None = None,
+    trace: Trace | None = None,
+) -> Reasoning[R, F, T]:
+    """With the rules and facts of a program, in the RDFox dialect if it is a text."""
+    reasoning = Reasoning(engine, trace, tuning)
+    reasoning.add_program(parse(program) if isinstance(program, str) else program)
+    return reasoning
+
+
+def check_program(program: Program) -> None:
+    """Refuse a program that has mistakes."""
+    problems = [p for p in check(program) if p.severity == "error"]
+    if problems:
+        raise ProgramError(problems)
+
+
+def facts_of(rules: Iterable[Rule]) -> list[tuple[Predicate, Row]]:
+    """The facts that are written in a program."""
+    heads = (h for r in rules if r.is_fact for h in r.heads)
+    return [(h.predicate, h.terms) for h in heads if is_ground(h)]  # type: ignore[misc]
+
+
+def _no_files(paths: Sequence[object], name: str) -> list[Chunk]:
+    raise AssertionError("facts of a program are no files")
