@@ -141,7 +141,7 @@ class Reasoner(Generic[Shown]):
 
     # Rules.
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def add_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
         """Add rules, and the facts among them, to the living materialisation.
 
@@ -156,7 +156,7 @@ class Reasoner(Generic[Shown]):
             # A fact that the program has already may have been deleted since.
             return self._change_rules(self.program + _with_rules(more, new), facts_of(more.rules), [])
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def remove_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
         """Remove rules, and the facts among them; all of them must be there, whatever their variables are called.
 
@@ -186,7 +186,7 @@ class Reasoner(Generic[Shown]):
 
     # Facts.
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def update(self, add: FactInput = (), delete: FactInput = ()) -> Update:
         """Assert and retract facts; what that changed, exactly.
 
@@ -215,7 +215,7 @@ class Reasoner(Generic[Shown]):
         encoded = engine.encode_chunks(collector.chunks())
         for name, table in own.items():
             predicate = name if isinstance(name, Predicate) else Predicate(name, len(table.columns))
-            arranged, types = collector.arranged(predicate, table.columns)
+            arranged, types = collector.arrange(predicate, table.columns)
             facts = engine.encode_table(table.select(arranged), types)
             known = encoded.get(predicate)
             encoded[predicate] = facts if known is None else engine.union(known, facts)

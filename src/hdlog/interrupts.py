@@ -111,7 +111,7 @@ def _send_again() -> None:
     timer.start()
 
 
-def held_within(function: Callable[P, T]) -> Callable[P, T]:
+def hold_within(function: Callable[P, T]) -> Callable[P, T]:
     """The function, interrupted at `check` and in `let_through` only, or when it has returned."""
 
     @wraps(function)
@@ -154,5 +154,5 @@ def let_through() -> Iterator[None]:
 
 def take() -> bool:
     """Whether an interrupt has come that nobody has asked for; it will not come again."""
-    found, _state.pending = _state.pending, False
-    return found
+    was_pending, _state.pending = _state.pending, False
+    return was_pending

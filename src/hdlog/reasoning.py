@@ -81,7 +81,7 @@ class Reasoning(Generic[R, F, T]):
 
     # Changing.
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def add_program(self, program: Program) -> None:
         """Add a program, with the facts in it."""
         check_program(program)
@@ -89,7 +89,7 @@ class Reasoning(Generic[R, F, T]):
         collector.take(facts_of(program.rules))
         self.change_rules(self.program + program, self.engine.encode_chunks(collector.chunks()), {})
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def change_rules(
         self, program: Program, asserted: Mapping[Predicate, F], retracted: Mapping[Predicate, F]
     ) -> Update:
@@ -102,14 +102,14 @@ class Reasoning(Generic[R, F, T]):
 
         return self._whole(lambda: self._tell(run()))
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> Update:
         """Assert and retract facts; the net change."""
         change = self._whole(lambda: self._tell(self._update(add, delete)))
         self.driver.kept.tidy()
         return change
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def update_silently(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> None:
         """Assert and retract facts, without telling what that changed."""
         self._whole(lambda: self._update(add, delete))
@@ -118,7 +118,7 @@ class Reasoning(Generic[R, F, T]):
         """Assert the first facts."""
         self.update_silently(facts, {})
 
-    @interrupts.held_within
+    @interrupts.hold_within
     def update_in_turn(
         self, updates: Iterable[tuple[Mapping[Predicate, F], Mapping[Predicate, F]]]
     ) -> Update:
@@ -151,7 +151,7 @@ class Reasoning(Generic[R, F, T]):
             return run()
 
         try:
-            return self.driver.whole(noted)
+            return self.driver.run_whole(noted)
         except RunAgain:
             return self._whole(run)
 
@@ -220,7 +220,7 @@ class Reasoning(Generic[R, F, T]):
         )
 
     def decode(self, predicate: Predicate, facts: F) -> FactTable:
-        return self.engine.decode(facts).named(self.column_names(predicate))
+        return self.engine.decode(facts).with_names(self.column_names(predicate))
 
     def column_names(self, predicate: Predicate) -> tuple[str, ...]:
         """The declared names of the arguments."""

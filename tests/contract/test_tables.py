@@ -102,15 +102,15 @@ def check(engine: Any, made: Any, model: Model) -> None:
     assert engine.size(made) == len(model.live)
     assert engine.bytes(made) >= 0
     assert set(bag(engine, engine.facts(made))) == model.live
-    assert set(bag(engine, engine.live(made, asked))) == model.live
-    assert set(bag(engine, engine.live(made, asked, wanted=False))) == set(ROWS) - model.live
+    assert set(bag(engine, engine.select_live(made, asked))) == model.live
+    assert set(bag(engine, engine.select_live(made, asked, wanted=False))) == set(ROWS) - model.live
     founded = {r for r in ROWS if model.founded(r)}
-    assert set(bag(engine, engine.founded(made, asked))) == founded
-    assert set(bag(engine, engine.founded(made, asked, wanted=False))) >= {
+    assert set(bag(engine, engine.select_founded(made, asked))) == founded
+    assert set(bag(engine, engine.select_founded(made, asked, wanted=False))) >= {
         r for r in model.live if r not in founded
     }
-    assert set(bag(engine, engine.supported(made, asked))) == {r for r in ROWS if model.supported(r)}
-    assert set(bag(engine, engine.asserted(made, asked))) == {
+    assert set(bag(engine, engine.select_supported(made, asked))) == {r for r in ROWS if model.supported(r)}
+    assert set(bag(engine, engine.select_asserted(made, asked))) == {
         r for r in ROWS if model.supports["asserted"][r]
     }
     told = {tuple(int(t.lexical) for t in row): (a, n) for row, a, n in engine.supports(made)}

@@ -104,9 +104,9 @@ def test_a_hundred_changes_of_facts_and_rules(data: st.DataObject, chance: rando
 
 def exported(folder: Path) -> Flat:
     """The facts of a store, by a reasoner that is restored from it."""
-    from hdlog.operations.stores import opened
+    from hdlog.operations.stores import open_for_update
 
-    with opened(folder, options()) as living:
+    with open_for_update(folder, options()) as living:
         tables = living.work.reasoner.supports()
         shown = living.work.reasoner.counts()
     return {(p, row) for p in shown for row, _, _ in tables[p]}

@@ -53,8 +53,8 @@ def skip_the_overdeletion_of_supported_tuples(patch: pytest.MonkeyPatch) -> None
             return update(round_, node, rows)
         engine, table = round_.engine, round_.run.kept.table(node.predicate)
         engine.adjust(table, engine.negate(rows), "recursive")
-        touched = engine.live(table, engine.distinct(rows))
-        delta = engine.minus(touched, engine.supported(table, touched))
+        touched = engine.select_live(table, engine.distinct(rows))
+        delta = engine.minus(touched, engine.select_supported(table, touched))
         engine.delete(table, delta)
         round_.run.note(round_.run.overdeleted, {node.predicate: delta})
         return round_.lose(node.predicate, delta)
@@ -139,7 +139,7 @@ def tell_what_was_rederived(patch: pytest.MonkeyPatch) -> None:
         came, went = (run.engine.disjoint_union(parts, predicate.arity) for parts in sides)
         return came, run.engine.minus(went, came)
 
-    patch.setattr(dred.Run, "_net", careless)
+    patch.setattr(dred.Run, "_find_net", careless)
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def test_an_interrupt_ends_a_run_with_a_word_and_no_output(tmp_path: Path) -> No
         run.send_signal(signal.SIGINT)
         _, told = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert told == "interrupted: nothing was written\n"
+    assert told == "interrupted: files that were written are whole, the others are not there\n"
     assert not (tmp_path / "n.csv").exists()
 
 

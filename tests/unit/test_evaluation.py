@@ -27,10 +27,10 @@ from hdlog.benchmarks.peers import souffle as souffle_peer
 from hdlog.benchmarks.peers.numbers import Numbers
 from hdlog.commands.main import app
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.operations.stores import Settings, materialise, opened
+from hdlog.operations.stores import Settings, materialise, open_for_update
 from hdlog.program.model import Program
 from hdlog.reasoning import start_reasoning
-from hdlog.store.export import export, sheets
+from hdlog.store.export import export, make_sheets
 from hdlog.store.store import open_store
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def test_a_generated_store_has_the_triples_of_the_generated_file(name: str, tmp_
     call("generate", name, *SMALL[name], "--store", str(tmp_path / "store"))
     call("generate", name, *SMALL[name], "--out", str(tmp_path / "out"), "--format", "nt")
     store = open_store(tmp_path / "store")
-    written, left = export(sheets(store, Program()), "nt", tmp_path / "exported.nt", lambda _: None)
+    written, left = export(make_sheets(store, Program()), "nt", tmp_path / "exported.nt", lambda _: None)
     assert not left
     found = triples(tmp_path / "out" / f"{name}.nt")
     assert len(found) == written == sum(f.rows for f in store.manifest.facts)
@@ -77,12 +77,15 @@ def test_generated_files_and_stores_have_the_same_facts_and_consequences(
     rules = tmp_path / "out" / "rules.dlog"
     files = [str(p) for p in (tmp_path / "out").iterdir() if p != rules]
     materialise([rules], files, tmp_path / "first", Settings())
-    export(sheets(open_store(tmp_path / "store"), Program()), "nt", tmp_path / "all.nt", lambda _: None)
+    export(make_sheets(open_store(tmp_path / "store"), Program()), "nt", tmp_path / "all.nt", lambda _: None)
     materialise([rules], [tmp_path / "all.nt"], tmp_path / "second", Settings())
     found = []
     for which in ("first", "second"):
         export(
-            sheets(open_store(tmp_path / which), Program()), "nt", tmp_path / f"{which}.nt", lambda _: None
+            make_sheets(open_store(tmp_path / which), Program()),
+            "nt",
+            tmp_path / f"{which}.nt",
+            lambda _: None,
         )
         found.append(triples(tmp_path / f"{which}.nt"))
     assert found[0] == found[1]
@@ -109,7 +112,9 @@ def test_a_generated_store_takes_updates(tmp_path: Path) -> None:
     """Its terms are found by their texts, and new ones get new ids."""
     data = lubm.generate(1)
     write_store(data, tmp_path / "generated")
-    export(sheets(open_store(tmp_path / "generated"), Program()), "nt", tmp_path / "all.nt", lambda _: None)
+    export(
+        make_sheets(open_store(tmp_path / "generated"), Program()), "nt", tmp_path / "all.nt", lambda _: None
+    )
     (tmp_path / "rules.dlog").write_text(rule_text("lubm-l+c"))
     settings = Settings(engine="columnar")
     materialise([tmp_path / "rules.dlog"], [tmp_path / "all.nt"], tmp_path / "store", settings)
@@ -117,7 +122,7 @@ def test_a_generated_store_takes_updates(tmp_path: Path) -> None:
     (tmp_path / "gone.nt").write_text("".join(lines[::500]))
     new = lines[7].replace("University", "NewUniversity")
     (tmp_path / "new.nt").write_text(new)
-    with opened(tmp_path / "store", settings) as living:
+    with open_for_update(tmp_path / "store", settings) as living:
         living.update([([str(tmp_path / "new.nt")], [str(tmp_path / "gone.nt")])])
         counts = living.work.reasoner.counts()
     (tmp_path / "left.nt").write_text("".join([*(set(lines) - set(lines[::500])), new]))
@@ -158,18 +163,21 @@ def test_bench_measures_compares_and_resumes(tmp_path: Path) -> None:
 def test_bench_tells_a_wrong_result_and_a_cell_over_the_limit(tmp_path: Path) -> None:
     told: list[str] = []
     bench = Bench(tmp_path, tmp_path / "data", 60, 8, told.append)
-    fresh = bench.found(Request("exp", "fresh", "materialisation", scale=0.004))
+    fresh = bench.find_or_measure(Request("exp", "fresh", "materialisation", scale=0.004))
     name, (count, _) = next(iter(fresh["checksums"].items()))
     fresh["checksums"][name] = [count, "0" * 16]
     wrong = Request("exp", "combined", "materialisation", scale=0.004)
     bench.run([wrong])
-    assert bench.found(wrong)["agrees"] is False
+    assert bench.find_or_measure(wrong)["agrees"] is False
     assert "NOT THOSE" in told[-1]
-    assert "WRONG" in seconds_cell(bench.found(wrong), "exp", "combined", "materialisation", False)
+    assert "WRONG" in seconds_cell(bench.find_or_measure(wrong), "exp", "combined", "materialisation", False)
     bench.limit = 0.01
-    late = bench.found(Request("exp", "hd", "materialisation", scale=0.004))
+    late = bench.find_or_measure(Request("exp", "hd", "materialisation", scale=0.004))
     assert late["status"] == "over the limit"
-    assert bench.found(Request("exp", "hd", "small additions", scale=0.004))["status"] == "over the limit"
+    assert (
+        bench.find_or_measure(Request("exp", "hd", "small additions", scale=0.004))["status"]
+        == "over the limit"
+    )
     assert seconds_cell(late, "exp", "hd", "materialisation", True) == "> 0 (56.83)"
 
 
@@ -201,7 +209,7 @@ def test_what_souffle_is_given_means_the_same(name: str, tmp_path: Path) -> None
     souffle_peer.write_files(Numbers(rules(name), data.tables), tmp_path)
     found = runner.invoke(app, ["run", str(tmp_path / "program.dl"), "-F", str(tmp_path)])
     assert found.exit_code == 0, found.output
-    assert souffle_peer.counted(found.stdout) == len(expected)
+    assert souffle_peer.add_up_sizes(found.stdout) == len(expected)
 
 
 def test_bench_refuses_what_it_does_not_know() -> None:

@@ -58,7 +58,7 @@ class Watched:
                 parts = run.engine.disjoint_union(run.overdeleted.get(node.predicate, []), 3)
                 self.inst_re[self.name(node.predicate)] = self.rows(node.predicate, parts)
                 self.restored[self.name(node.predicate)] = self.rows(
-                    node.predicate, run.supported(node.predicate)
+                    node.predicate, run.select_supported(node.predicate)
                 )
             return rederive(run)
 

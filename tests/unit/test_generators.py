@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hdlog.benchmarks.data import collaborators, exp, graph, lubm, yago
-from hdlog.benchmarks.data.dataset import Dataset, Ids, Terms, numbered
+from hdlog.benchmarks.data.dataset import Dataset, Ids, Terms, enumerate_texts
 from hdlog.benchmarks.data.loading import DatasetTerms, load
 from hdlog.benchmarks.data.rule_sets import rule_text, rules
 from hdlog.benchmarks.data.univ_bench import NS
@@ -110,7 +110,7 @@ def test_running_example_has_the_facts_of_the_paper() -> None:
 def test_running_example_derives_a_collaborator_for_each_pair() -> None:
     data = collaborators.generate(5, 3)
     _, counts = materialised(data)
-    assert counts[collaborators.POSSIBLE.name] == 30 + collaborators.derived(5, 3) == 48
+    assert counts[collaborators.POSSIBLE.name] == 30 + collaborators.count_derived(5, 3) == 48
     assert duck_collaborators(data)[0] == counts
 
 
@@ -128,14 +128,14 @@ def test_expressions_have_the_counts_of_the_paper() -> None:
         exp.INSTANCE: 1_116_000,
         exp.VALUE: 1_116_000,
     }
-    assert made.facts == exp.given() == 3_362_280
-    assert exp.given() + exp.derived() == 6_440_280
+    assert made.facts == exp.count_given() == 3_362_280
+    assert exp.count_given() + exp.count_derived() == 6_440_280
 
 
 @pytest.mark.parametrize("inner", [7, 40, 7 * 31])
 def test_expressions_are_trees_of_the_wanted_size_and_depth(inner: int) -> None:
     made = exp.generate(7, 3, inner, seed=inner)
-    assert made.facts == distinct(made.tables) == exp.given(7, 3, inner)
+    assert made.facts == distinct(made.tables) == exp.count_given(7, 3, inner)
     children = np.concatenate([made.tables[side][1] for side in (exp.LEFT, exp.RIGHT)])
     (roots,) = made.tables[exp.ROOT]
     assert sorted([*children, *roots]) == list(made.tables[exp.KIND][0])
@@ -176,7 +176,7 @@ def evaluated(made: Dataset) -> list[int]:
 def test_every_node_has_its_value_in_every_instance() -> None:
     made = exp.generate(4, 3, 30)
     reasoner, counts = materialised(made)
-    assert sum(counts.values()) == exp.given(4, 3, 30) + exp.derived(3, 30)
+    assert sum(counts.values()) == exp.count_given(4, 3, 30) + exp.count_derived(3, 30)
     values = reasoner.stored_tables()[exp.VALUE].facts().columns()[1]
     found = reasoner.engine.dictionary.integer_values(values)
     assert found is not None
@@ -426,7 +426,7 @@ def test_cyclic_facts_are_those_of_the_naive_evaluator(shape: graph.Shape) -> No
     wanted = {name: len(truth[Predicate(name, 2)]) for name in shape.head_names()}
     assert all(wanted.values())
     assert duck_cyclic(tables, (shape,))[0] == wanted
-    data = Dataset("graph", str(shape), {}, tables, [Terms(0, 20, numbered("<http://a/", ">"))])
+    data = Dataset("graph", str(shape), {}, tables, [Terms(0, 20, enumerate_texts("<http://a/", ">"))])
     _, counts = materialised(data)
     assert {name: counts[name] for name in wanted} == wanted
 

@@ -618,6 +618,25 @@ def test_blank_nodes_are_those_of_their_file(tmp_path: Path) -> None:
     assert [chunk.texts for chunk in again] == [chunk.texts for chunk in found]
 
 
+def test_a_label_is_not_taken_for_a_node_without_one() -> None:
+    """Whatever names nodes without labels get, no label in the file is one of them."""
+    names = ["anonymous.0", "_anonymous.0", "anonymous.1", "b0"]
+    text = "".join(f"_:{name} <u:p> [ <u:q> _:{name} ] .\n" for name in names)
+    chunk = read(text, "f.ttl")
+    nodes = {t for t in chunk.texts.to_pylist() if t.startswith("_:")}
+    assert len(nodes) == 2 * len(names)
+
+
+def test_one_column_of_several_is_chosen(tmp_path: Path) -> None:
+    (tmp_path / "p.facts").write_text("1\ta\n2\tb\n")
+    program = examine('.decl p(x: symbol)\n.input p(columns="1")', "souffle").program
+    chunk = read_split(
+        Split(str(tmp_path / "p.facts"), "facts", name="p", souffle=True, columns=(1,)),
+        attribute_layout(program),
+    )
+    assert chunk.texts.to_pylist() == ['"a"', '"b"']
+
+
 def test_missing_values_of_parquet_have_their_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [1, 2, None, 4], "b": ["x", "y", "z", None]}), path, row_group_size=2)

@@ -265,3 +265,12 @@ def test_the_dialect_follows_the_file_ending(tmp_path: Path) -> None:
     (tmp_path / "a.dl").write_text(".decl p(x: number)\np(1).")
     (tmp_path / "a.rules").write_text("p[1] .")
     assert read(tmp_path / "a.dl").rules == read(tmp_path / "a.rules", "rdfox").rules
+
+
+def test_a_backslash_before_a_letter_is_not_an_escape_of_that_letter() -> None:
+    program = parse(
+        r""".decl p(x: symbol)
+p("C:\\apps\\view"). p("\a\v").""",
+        "souffle",
+    )
+    assert [h.terms[0] for r in program.rules for h in r.heads] == [string(r"C:\apps\view"), string("\a\v")]

@@ -22,8 +22,8 @@ from hdlog.operations.stores import Settings, export_store, info, load, material
 from hdlog.program.model import Predicate, Program
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant
-from hdlog.store.export import export, sheets
-from hdlog.store.store import open_store, reading
+from hdlog.store.export import export, make_sheets
+from hdlog.store.store import open_for_reading, open_store
 from tests.engines import OpenReasoner as Reasoner
 from tests.engines import settings as options
 
@@ -244,8 +244,8 @@ def test_one_process_writes_at_a_time_whatever_it_does(tmp_path: Path) -> None:
     load(store, [given], Settings())
     before = contents(store)
     hold = (
-        "import sys, time; from pathlib import Path; from hdlog.store.store import locked\n"
-        "with locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from hdlog.store.store import lock_folder\n"
+        "with lock_folder(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(store)], stdout=subprocess.PIPE, text=True
@@ -295,10 +295,10 @@ def test_a_store_is_replaced_when_the_new_one_is_whole_and_not_before(tmp_path: 
 def test_whoever_reads_keeps_what_it_has_opened(tmp_path: Path) -> None:
     store = tmp_path / "store"
     load(store, [write(tmp_path / "in.nt", edge(1, 2))], Settings())
-    with reading(store) as opened:
+    with open_for_reading(store) as opened:
         for number in range(3):
             update(store, [write(tmp_path / f"{number}.nt", edge(number, 7))], [], Settings())
-        assert export(sheets(opened, Program()), "nt", tmp_path / "old.nt", lambda _: None) == (1, [])
+        assert export(make_sheets(opened, Program()), "nt", tmp_path / "old.nt", lambda _: None) == (1, [])
     assert len(exported(store)) == 4
     update(store, [write(tmp_path / "last.nt", edge(8, 9))], [], Settings())
     assert len(list((store / "facts").rglob("*.parquet"))) == 1

@@ -221,10 +221,10 @@ def test_a_store_and_its_parquet_export(kind: str, tmp_path: Path) -> None:
     from hdlog.text.write import write
 
     rules.write_text(write(Program(tuple(Rule((Atom("p", row),)) for row in expected(pairs))), "rdfox"))
-    from hdlog.operations.stores import materialise, opened
+    from hdlog.operations.stores import materialise, open_for_update
 
     materialise([rules], [], tmp_path / "store", settings())
-    with opened(tmp_path / "store", settings()) as living:
+    with open_for_update(tmp_path / "store", settings()) as living:
         assert {row for row, _, _ in living.work.reasoner.supports()[P]} == expected(pairs)
     export_store(tmp_path / "store", "parquet", tmp_path / "out", settings())
     table = pq.read_table(tmp_path / "out" / "p.parquet")

@@ -150,18 +150,18 @@ def bench(
     """Run the paper's evaluation: methods, benchmarks and tasks, with tables and plots beside the paper's figures."""
     from hdlog.benchmarks.paper import figures as paper
     from hdlog.benchmarks.paper.runner import Bench, requests
-    from hdlog.benchmarks.peers.run import PEERS, missing
+    from hdlog.benchmarks.peers.run import PEERS, explain_absence
     from hdlog.engines.columnar.budget import Budget
 
     chosen = [
-        _known(text, known)
+        _parse_names(text, known)
         for text, known in ((benchmarks, paper.BENCHMARKS), (methods, paper.METHODS), (tasks, paper.TASKS))
     ]
     console = Console(stderr=True)
     room = memory or Budget().memory / 1e9
     say = lambda text: console.print(text, highlight=False)  # noqa: E731
     runner = Bench(out, data or out / "data", limit, room, say, repeat)
-    others = {peer: missing(peer) for peer in PEERS} if peers else {}
+    others = {peer: explain_absence(peer) for peer in PEERS} if peers else {}
     for peer, why in others.items():
         if why:
             console.print(f"without {peer}: {why}", highlight=False)
@@ -179,15 +179,15 @@ def report(out: Path) -> list[str]:
     results = read_results(out / "results.jsonl")
     write_csv(results, out / "results.csv")
     (out / "tables.md").write_text(markdown(results))
-    told = [f"tables in {out / 'tables.md'}, all cells in {out / 'results.csv'}"]
+    lines = [f"tables in {out / 'tables.md'}, all cells in {out / 'results.csv'}"]
     if find_spec("matplotlib") is None:
-        return [*told, "no plots, for matplotlib is not installed: pip install 'hdlog[bench]'"]
+        return [*lines, "no plots, for matplotlib is not installed: pip install 'hdlog[bench]'"]
     from hdlog.benchmarks.paper.plots import draw
 
-    return [*told, *(f"plot {path}" for path in draw(results, out) if path.suffix == ".png")]
+    return [*lines, *(f"plot {path}" for path in draw(results, out) if path.suffix == ".png")]
 
 
-def _known(text: str, known: tuple[str, ...]) -> list[str]:
+def _parse_names(text: str, known: tuple[str, ...]) -> list[str]:
     asked = [part.strip() for part in text.split(",")]
     for part in asked:
         if part not in known:

@@ -21,7 +21,7 @@ PIPE = 10_000
 
 
 @contextmanager
-def working(store: Path | None = None) -> Iterator[Progress]:
+def show_progress(store: Path | None = None) -> Iterator[Progress]:
     """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
     before = snapshot_of(store)
     with interrupts.Guard(), Progress(Console(stderr=True)) as progress:
@@ -36,20 +36,20 @@ def working(store: Path | None = None) -> Iterator[Progress]:
         progress.say("")
     if interrupted:
         if store is None:
-            told = "nothing was written"
+            outcome = "files that were written are whole, the others are not there"
         elif snapshot_of(store) == before:
-            told = "everything is as it was before"
+            outcome = "everything is as it was before"
         else:
-            told = f"that was too late, the change is in {store}"
-        print(f"interrupted: {told}", file=sys.stderr)
+            outcome = f"that was too late, the change is in {store}"
+        print(f"interrupted: {outcome}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
 
 
 def snapshot_of(store: Path | None) -> int | None:
     """The number of a store's snapshot, if there is one."""
     try:
-        found = json.loads((store / "manifest.json").read_bytes()) if store is not None else {}
-        return found.get("snapshot")
+        manifest = json.loads((store / "manifest.json").read_bytes()) if store is not None else {}
+        return manifest.get("snapshot")
     except (OSError, ValueError, AttributeError):
         return None
 

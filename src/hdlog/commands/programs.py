@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from hdlog.commands.console import print_table, summarise, working
+from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
     FactFolder,
     Lenient,
@@ -95,7 +95,7 @@ def run(
     Soufflé programs read their .input relations and write their .output ones. RDFox programs write @output predicates, or
     all triples to materialised.nt in the output folder.
     """
-    with working() as progress:
+    with show_progress() as progress:
         from hdlog.operations.run import run_program
 
         summary = run_program(
@@ -131,19 +131,19 @@ def explain(
 
     With facts the rules are run, and actual rows and times stand beside the estimates.
     """
-    with working() as progress:
+    with show_progress() as progress:
         from hdlog.operations.run import explain_program
         from hdlog.report.explain import as_text
         from hdlog.report.page import page
 
-        found = explain_program(files, facts, dialect, progress, Tuning(method).without(without))
+        explanation = explain_program(files, facts, dialect, progress, Tuning(method).without(without))
     if html is not None:
         try:
-            html.write_text(page(found, [str(f) for f in files]), encoding="utf-8")
+            html.write_text(page(explanation, [str(f) for f in files]), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"cannot write {html}: {error.strerror}") from None
         print(f"written to {html}", file=sys.stderr)
     if json_:
-        print(json.dumps(found))
+        print(json.dumps(explanation))
     elif html is None:
-        print(as_text(found))
+        print(as_text(explanation))

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hdlog.commands.console import print_table, summarise, working
+from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
     DATA_HELP,
     EngineOption,
@@ -44,7 +44,7 @@ def load(
     json_: SummaryAsJson = False,
 ) -> None:
     """Read files of facts into a new store, without reasoning."""
-    with working(store) as progress:
+    with show_progress(store) as progress:
         from hdlog.operations.stores import Settings
         from hdlog.operations.stores import load as load_store
 
@@ -70,7 +70,7 @@ def materialise(
     json_: SummaryAsJson = False,
 ) -> None:
     """Read rules and files of facts, derive what follows, and keep it all in a new store."""
-    with working(store) as progress:
+    with show_progress(store) as progress:
         from hdlog.operations.stores import Settings
         from hdlog.operations.stores import materialise as materialise_store
 
@@ -111,7 +111,7 @@ def update(
     """Add and delete facts, and print exactly what that changed: + for facts that came, - for those that went."""
     if not add and not delete:
         raise UsageError("nothing to do; name files with --add or --delete")
-    with working(store) as progress:
+    with show_progress(store) as progress:
         from hdlog.operations.stores import Settings, change_lines
         from hdlog.operations.stores import update as update_store
 
@@ -153,7 +153,7 @@ def export(
 
     Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
     """
-    with working() as progress:
+    with show_progress() as progress:
         from hdlog.operations.stores import Settings, export_store
 
         target = out
@@ -173,11 +173,11 @@ def info(
     from hdlog.operations.stores import info as store_info
     from hdlog.report.store import as_table as store_table
 
-    found = store_info(store)
+    contents = store_info(store)
     if json_:
-        print(json.dumps(found))
+        print(json.dumps(contents))
     else:
-        print_table(store_table(found))
+        print_table(store_table(contents))
 
 
 def stream(
@@ -199,7 +199,7 @@ def stream(
     A file may be in any format that `hdlog load` reads, as in monday.add.nt.gz. Write it elsewhere and move it in.
     """
     console = Console(stderr=True)
-    with working(store) as progress:
+    with show_progress(store) as progress:
         from hdlog.operations.stores import Settings
         from hdlog.operations.stream import follow
 

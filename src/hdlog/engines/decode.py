@@ -14,7 +14,7 @@ from hdlog.program.model import Predicate
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant
 from hdlog.writing.sheets import Columns, Sheet
-from hdlog.writing.values import column_type, typed_column
+from hdlog.writing.values import column_type, convert_column
 
 
 class FactTable:
@@ -65,7 +65,7 @@ class FactTable:
     def __repr__(self) -> str:
         return f"<{len(self):,} facts of {self._arity} arguments>"
 
-    def named(self, names: Sequence[str]) -> FactTable:
+    def with_names(self, names: Sequence[str]) -> FactTable:
         """The same facts, with names for the columns."""
         return FactTable(self._dictionary, self._arity, self._rows, lambda: self._columns, names)
 
@@ -117,4 +117,4 @@ def _arrow_column(dictionary: Dictionary, ids: Ids) -> pa.Array:
     unique, inverse = np.unique(ids, return_inverse=True)
     texts = dictionary.text_array(unique)
     kind = column_type(texts)
-    return typed_column(texts, kind).cast(kind).take(pa.array(inverse))
+    return convert_column(texts, kind).cast(kind).take(pa.array(inverse))

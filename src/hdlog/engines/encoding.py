@@ -61,8 +61,8 @@ def encode_chunks(encoder: Encoder, chunks: Iterable[Chunk]) -> dict[Predicate, 
             translated = [encoder.dictionary.translate(c, ids) for c in columns]
             parts.setdefault(predicate, []).append(translated)
             rows[predicate] = rows.get(predicate, 0) + (len(columns[0]) if columns else 1)
-    found = {}
+    facts = {}
     for predicate, several in parts.items():
         joined = [np.concatenate(c) if len(c) > 1 else c[0] for c in zip(*several, strict=True)]
-        found[predicate] = encoder.facts_from_columns(joined, rows[predicate])
-    return found
+        facts[predicate] = encoder.facts_from_columns(joined, rows[predicate])
+    return facts

@@ -113,13 +113,13 @@ class Relations(Protocol[R, F, T]):
     def project(self, relation: R, terms: Sequence[Term]) -> F:
         """The facts the rows stand for; multiplicities add up."""
 
-    def is_empty(self, found: R | F) -> bool:
+    def is_empty(self, result: R | F) -> bool:
         """Whether it is known to have nothing; exact for what is kept."""
 
-    def count(self, found: R | F) -> int:
+    def count(self, result: R | F) -> int:
         """How many facts, exactly; how many rows, about."""
 
-    def keep(self, found: Kept) -> Kept:
+    def keep(self, result: Kept) -> Kept:
         """The same relation or facts, computed once whatever use is made of them."""
 
 
@@ -169,16 +169,16 @@ class Tables(Protocol[F, T]):
     def facts(self, table: T) -> F:
         """The live facts."""
 
-    def live(self, table: T, facts: F, wanted: bool = True) -> F:
+    def select_live(self, table: T, facts: F, wanted: bool = True) -> F:
         """The facts that are live, or those that are not."""
 
-    def founded(self, table: T, facts: F, wanted: bool = True) -> F:
+    def select_founded(self, table: T, facts: F, wanted: bool = True) -> F:
         """The stored facts that are founded, or those that are not."""
 
-    def supported(self, table: T, facts: F) -> F:
+    def select_supported(self, table: T, facts: F) -> F:
         """The facts with any support."""
 
-    def asserted(self, table: T, facts: F) -> F:
+    def select_asserted(self, table: T, facts: F) -> F:
         """The facts that are asserted."""
 
     def insert(self, table: T, facts: F) -> None:

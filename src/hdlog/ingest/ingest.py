@@ -31,7 +31,7 @@ from hdlog.reading.splits import Split, size_of
 from hdlog.reading.term_table import TermTable
 from hdlog.store.buckets import buckets_of
 from hdlog.store.files import distinct_values, mix, sketch, write_facts, write_skolems, write_terms
-from hdlog.store.store import Facts, File, Store, damage_told
+from hdlog.store.store import Facts, File, Store, report_damage
 
 _BUCKET_BYTES = 256 << 20
 """Of input, for which one more bucket of terms and shard of facts are made."""
@@ -85,14 +85,14 @@ def ingest(
     """The facts of files, encoded with the store's dictionary, each once."""
     reader = partial(read_split, layout=layout or {}, lenient=lenient)
     parts = max(parallel, -(-size_of(splits) // _BUCKET_BYTES))
-    staging = store.staging()
+    staging = store.make_staging_folder()
     buckets = store.manifest.buckets or parts
     parsed = jobs.map("reading", partial(_parse, staging, reader, buckets), list(enumerate(splits)))
     chunks = [p.number for p in parsed]
     known = [[str(store.path(f)) for f in store.manifest.term_files if f.bucket == b] for b in range(buckets)]
     new = jobs.map("encoding terms", partial(_merge, staging, chunks), list(enumerate(known)))
     starts = store.manifest.terms + np.cumsum([0, *new])
-    numbers = store.numbered(p for chunk in parsed for p in chunk.predicates)
+    numbers = store.number_predicates(p for chunk in parsed for p in chunk.predicates)
     outcome = jobs.map(
         "encoding facts", partial(_encode, staging, starts[:-1].tolist(), numbers, parts), parsed
     )
@@ -104,7 +104,7 @@ def ingest(
     shards = jobs.map("writing facts", partial(_write_shard, store, staging, chunks), list(range(parts)))
     skolem_files = [_write_skolems(store, outcome)] if any(len(o[0]) for o in outcome) else []
     return Loaded(
-        _gathered(shards, numbers),
+        _gather_facts(shards, numbers),
         tuple(term_files),
         tuple(skolem_files),
         int(starts[-1]),
@@ -123,7 +123,7 @@ def _parse(staging: Path, reader: Reader, buckets: int, item: tuple[int, Split])
     """Write a chunk: its terms by bucket, its facts with the chunk's own numbers."""
     number, split = item
     chunk = reader(split)
-    texts, skolems, places = _without_skolems(chunk.texts)
+    texts, skolems, places = _separate_skolems(chunk.texts)
     bucket = buckets_of(texts, buckets)
     order = np.argsort(bucket, kind="stable")
     bounds = np.searchsorted(bucket[order], np.arange(buckets + 1))
@@ -159,7 +159,7 @@ def _has_typed(texts: pa.Array) -> bool:
     )
 
 
-def _without_skolems(texts: pa.Array) -> tuple[pa.Array, list[SkolemPart], NDArray[np.int64]]:
+def _separate_skolems(texts: pa.Array) -> tuple[pa.Array, list[SkolemPart], NDArray[np.int64]]:
     """Terms without Skolem terms, whose arguments come in their place.
 
     Returns the texts, the Skolem terms, each after those it is made of, and where each given text went: a place among the
@@ -170,24 +170,24 @@ def _without_skolems(texts: pa.Array) -> tuple[pa.Array, list[SkolemPart], NDArr
     skolems = {i: parts for i, parts in spelt.items() if parts is not None}
     if not skolems:
         return texts, [], np.arange(len(texts))
-    found: dict[SkolemPart, int] = {}
-    tops = {i: _numbered(parts, found) for i, parts in skolems.items()}
+    numbers: dict[SkolemPart, int] = {}
+    tops = {i: _number_parts(parts, numbers) for i, parts in skolems.items()}
     table = TermTable()
     plain = np.ones(len(texts), np.bool_)
     plain[list(skolems)] = False
     places = np.empty(len(texts), np.int64)
     places[plain] = table.add_texts(texts.filter(pa.array(plain)))
-    table.add_texts([a for _, arguments in found for a in arguments if isinstance(a, str)])
+    table.add_texts([a for _, arguments in numbers for a in arguments if isinstance(a, str)])
     places[list(tops)] = np.array(list(tops.values()), np.int64) + len(table)
-    return table.texts(), list(found), places
+    return table.texts(), list(numbers), places
 
 
-def _numbered(parts: Sequence[SkolemPart], found: dict[SkolemPart, int]) -> int:
+def _number_parts(parts: Sequence[SkolemPart], known: dict[SkolemPart, int]) -> int:
     """The number of a Skolem term; it and what it is made of get one if they have none."""
     numbers: list[int] = []
     for name, arguments in parts:
         part = (name, tuple(numbers[a] if isinstance(a, int) else a for a in arguments))
-        numbers.append(found.setdefault(part, len(found)))
+        numbers.append(known.setdefault(part, len(known)))
     return numbers[-1]
 
 
@@ -215,15 +215,15 @@ def _merge(staging: Path, chunks: Sequence[int], item: tuple[int, Sequence[str]]
     table = TermTable()
     known = []
     for file in files:
-        with damage_told(Path(file)):
+        with report_damage(Path(file)):
             known.append(pq.read_table(file, columns=["id", "text"]))
     old = np.concatenate([np.empty(0, np.int64), *(t["id"].to_numpy() for t in known)])
     for part in known:
         table.add_texts(part["text"].combine_chunks())
     codes = {}
     for chunk in chunks:
-        with pa.ipc.open_file(staging / f"terms-{chunk}.arrow") as given:
-            places = table.add_texts(given.get_batch(bucket).column(0))
+        with pa.ipc.open_file(staging / f"terms-{chunk}.arrow") as batches:
+            places = table.add_texts(batches.get_batch(bucket).column(0))
         codes[str(chunk)] = np.where(
             places < len(old), old[np.minimum(places, len(old) - 1)] if len(old) else 0, len(old) - 1 - places
         )
@@ -236,8 +236,8 @@ def _merge(staging: Path, chunks: Sequence[int], item: tuple[int, Sequence[str]]
 
 def _write_terms(store: Store, staging: Path, item: tuple[int, int, int]) -> File:
     bucket, start, count = item
-    with pa.ipc.open_file(staging / f"new-{bucket}.arrow") as given:
-        texts = given.get_batch(0).column(0)
+    with pa.ipc.open_file(staging / f"new-{bucket}.arrow") as batches:
+        texts = batches.get_batch(0).column(0)
     return write_terms(store, np.arange(start, start + count), texts, bucket)
 
 
@@ -251,17 +251,17 @@ def _encode(
     staging: Path, starts: Sequence[int], numbers: Mapping[Predicate, int], shards: int, parsed: ParsedChunk
 ) -> Encoded:
     """Give a chunk its ids and spread its facts over shards."""
-    with np.load(staging / f"chunk-{parsed.number}.npz") as found:
-        order = found["order"]
+    with np.load(staging / f"chunk-{parsed.number}.npz") as saved:
+        order = saved["order"]
         ids = _ids_of(staging, starts, parsed, order)
-        skolems = _encoded_skolems(staging, parsed, ids, order)
-        everything = np.concatenate([ids, np.array(skolems[0], np.int64)])[found["places"]]
+        skolems = _encode_skolems(staging, parsed, ids, order)
+        everything = np.concatenate([ids, np.array(skolems[0], np.int64)])[saved["places"]]
         out: dict[str, NDArray[np.int64]] = {}
         for i, predicate in enumerate(parsed.predicates):
-            columns = [found[f"{i}-{c}"] for c in range(predicate.arity)]
-            columns = [_with_ids(c, everything) for c in columns]
-            rows = int(found["rows"][i])
-            for shard, chosen in _sharded(columns, rows, shards):
+            columns = [saved[f"{i}-{c}"] for c in range(predicate.arity)]
+            columns = [_put_ids(c, everything) for c in columns]
+            rows = int(saved["rows"][i])
+            for shard, chosen in _spread_over_shards(columns, shards):
                 key = f"{shard}/{numbers[predicate]}/{predicate.arity}"
                 out[key] = np.stack(chosen) if chosen else np.zeros((0, rows), np.int64)
     for shard in range(shards):
@@ -275,14 +275,14 @@ def _ids_of(staging: Path, starts: Sequence[int], parsed: ParsedChunk, order: ND
     parts = []
     for bucket, start in enumerate(starts):
         with np.load(staging / f"codes-{bucket}.npz") as codes:
-            given = codes[str(parsed.number)]
-        parts.append(np.where(given >= 0, given, start - 1 - given))
+            chunk_codes = codes[str(parsed.number)]
+        parts.append(np.where(chunk_codes >= 0, chunk_codes, start - 1 - chunk_codes))
     ids = np.empty(len(order), np.int64)
     ids[order] = np.concatenate(parts)
     return ids
 
 
-def _encoded_skolems(staging: Path, parsed: ParsedChunk, ids: StoreIds, order: NDArray[np.int64]) -> Encoded:
+def _encode_skolems(staging: Path, parsed: ParsedChunk, ids: StoreIds, order: NDArray[np.int64]) -> Encoded:
     if not parsed.skolems:
         return [], [], []
     texts = _chunk_texts(staging, parsed.number)
@@ -291,9 +291,9 @@ def _encoded_skolems(staging: Path, parsed: ParsedChunk, ids: StoreIds, order: N
     made: list[int] = []
     arguments = []
     for name, args in zip(table["name"], table["args"], strict=True):
-        given = [_argument(a, known, made) for a in args]
-        made.append(int(skolem_ids(name, [np.array([g]) for g in given], 1)[0]))
-        arguments.append(given)
+        argument_ids = [_argument(a, known, made) for a in args]
+        made.append(int(skolem_ids(name, [np.array([g]) for g in argument_ids], 1)[0]))
+        arguments.append(argument_ids)
     return made, table["name"], arguments
 
 
@@ -310,17 +310,19 @@ def _integer(text: str) -> int:
 
 
 def _chunk_texts(staging: Path, number: int) -> list[str]:
-    with pa.ipc.open_file(staging / f"terms-{number}.arrow") as given:
-        return [t for i in range(given.num_record_batches) for t in given.get_batch(i).column(0).to_pylist()]
+    with pa.ipc.open_file(staging / f"terms-{number}.arrow") as batches:
+        return [
+            t for i in range(batches.num_record_batches) for t in batches.get_batch(i).column(0).to_pylist()
+        ]
 
 
-def _with_ids(column: NDArray[np.int64], ids: StoreIds) -> StoreIds:
+def _put_ids(column: NDArray[np.int64], ids: StoreIds) -> StoreIds:
     if len(column) and column.min() < 0:
         return np.where(column < 0, column, ids[np.maximum(column, 0)] if len(ids) else 0)
     return ids[column]
 
 
-def _sharded(columns: list[StoreIds], rows: int, shards: int) -> list[tuple[int, list[StoreIds]]]:
+def _spread_over_shards(columns: list[StoreIds], shards: int) -> list[tuple[int, list[StoreIds]]]:
     """Rows by a hash of their first column."""
     if not columns or shards == 1:
         return [(0, columns)]
@@ -349,10 +351,10 @@ class ShardFacts:
 def _write_shard(store: Store, staging: Path, chunks: Sequence[int], shard: int) -> list[ShardFacts]:
     parts: dict[tuple[int, int], list[StoreIds]] = {}
     for chunk in chunks:
-        with np.load(staging / f"facts-{chunk}-{shard}.npz") as found:
-            for key in found.files:
+        with np.load(staging / f"facts-{chunk}-{shard}.npz") as saved:
+            for key in saved.files:
                 _, number, arity = map(int, key.split("-"))
-                parts.setdefault((number, arity), []).append(found[key])
+                parts.setdefault((number, arity), []).append(saved[key])
     written = []
     for (number, arity), arrays in sorted(parts.items()):
         rows = unique_rows(np.concatenate(arrays, axis=1)) if arity else np.zeros((0, 1), np.int64)
@@ -366,7 +368,7 @@ def unique_rows(rows: StoreIds) -> StoreIds:
     if rows.shape[0] == 1:
         return np.unique(rows[0])[None, :]
     if rows.shape[0] == 2:
-        packed = _packed(rows)
+        packed = _sort_as_numbers(rows)
         if packed is not None:
             return packed
     order = np.lexsort(rows[::-1])
@@ -376,7 +378,7 @@ def unique_rows(rows: StoreIds) -> StoreIds:
     return ordered[:, kept]
 
 
-def _packed(rows: StoreIds) -> StoreIds | None:
+def _sort_as_numbers(rows: StoreIds) -> StoreIds | None:
     """Pairs sorted as one number each, where they fit; sorting those is many times faster."""
     low, high = rows.min(axis=1), rows.max(axis=1)
     if float(high[0] - low[0] + 1) * float(high[1] - low[1] + 1) >= 2.0**62 or (high - low < 0).any():
@@ -386,20 +388,22 @@ def _packed(rows: StoreIds) -> StoreIds | None:
     return np.stack([unique // width + low[0], unique % width + low[1]])
 
 
-def _gathered(shards: Sequence[Sequence[ShardFacts]], numbers: Mapping[Predicate, int]) -> tuple[Facts, ...]:
+def _gather_facts(
+    shards: Sequence[Sequence[ShardFacts]], numbers: Mapping[Predicate, int]
+) -> tuple[Facts, ...]:
     by_number: dict[int, list[ShardFacts]] = {}
     for shard in shards:
         for part in shard:
             by_number.setdefault(part.number, []).append(part)
-    found = []
+    facts = []
     for predicate, number in numbers.items():
         parts = by_number.get(number, [])
         if parts:
             rows = sum(p.file.rows for p in parts)
             distinct = tuple(distinct_values([p.sketches[c] for p in parts]) for c in range(predicate.arity))
             files = tuple(p.file for p in parts)
-            found.append(Facts(predicate.name, predicate.arity, number, files, rows, distinct))
-    return tuple(found)
+            facts.append(Facts(predicate.name, predicate.arity, number, files, rows, distinct))
+    return tuple(facts)
 
 
 def _write_skolems(store: Store, outcome: Sequence[Encoded]) -> File:

@@ -24,11 +24,11 @@ class InProcess:
         self.say = say
 
     def map(self, what: str, task: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        found = []
+        results = []
         for number, item in enumerate(items):
             self.say(f"{what}: {number:,} of {len(items):,} parts")
-            found.append(task(item))
-        return found
+            results.append(task(item))
+        return results
 
 
 class OnSpark:
@@ -43,11 +43,11 @@ class OnSpark:
             return []
         context = self.spark.sparkContext
         with watch_jobs(context, what, self.say):
-            found = context.parallelize(list(items), len(items)).map(_Guarded(task)).collect()
-        for result in found:
+            results = context.parallelize(list(items), len(items)).map(_Guarded(task)).collect()
+        for result in results:
             if isinstance(result, HdlogError):
                 raise result
-        return found  # type: ignore[no-any-return]
+        return results  # type: ignore[no-any-return]
 
 
 class _Guarded:

@@ -57,7 +57,7 @@ class Schedule:
         """The numbers of the steps that read a predicate."""
         return self._readers.get(predicate, ())
 
-    def with_predicates(self, predicates: Iterable[Predicate]) -> int:
+    def add_predicates(self, predicates: Iterable[Predicate]) -> int:
         """Have a step for each predicate, also for those that no rule names; how many steps are new."""
         before = len(self.steps)
         for predicate in predicates:

@@ -27,8 +27,8 @@ def count(
     derived = difference(component, moments, evaluation)
     for predicate in component.predicates:
         nothing = engine.no_facts(predicate.arity)
-        given, signed = asserted.get(predicate, nothing), derived.get(predicate, nothing)
-        came, went = engine.recount(moments.kept.table(predicate), given, signed)
+        assertions, signed = asserted.get(predicate, nothing), derived.get(predicate, nothing)
+        came, went = engine.recount(moments.kept.table(predicate), assertions, signed)
         moments.net[predicate] = net_change(engine, came, went)
 
 
@@ -38,13 +38,13 @@ def difference(
     """The signed difference of the bodies of the rules without recursion, old to new."""
     engine = moments.engine
     kept = [m for m in component.select(component.kept, recursive=False) if moments.touches(m)]
-    changed = evaluation.changed_derivations(component, kept, moments.counted(literals_of(kept)))
+    changed = evaluation.changed_derivations(component, kept, moments.find_signed_changes(literals_of(kept)))
     if not component.fresh and not component.gone:
         return changed
     fresh = component.select(component.fresh, recursive=False)
     gone = component.select(component.gone, recursive=False)
-    came = evaluation.all_derivations(component, fresh, "new", moments.new)
-    went = evaluation.all_derivations(component, gone, "old", moments.old, of_sources=True)
+    came = evaluation.all_derivations(component, fresh, "new", moments.find_new)
+    went = evaluation.all_derivations(component, gone, "old", moments.find_old, of_sources=True)
     negated = {p: engine.negate(facts) for p, facts in went.items()}
     return plus_by_predicate(engine, [changed, came, negated], component.predicates)
 
@@ -52,6 +52,6 @@ def difference(
 def count_view(node: Node[R, F, T], moments: Moments[R, F, T], evaluation: Evaluation[R, F, T]) -> None:
     """Bring a view over finished predicates up to date."""
     if moments.touches(node):
-        rows = evaluation.node_rows(node, moments.counted(node.reads))
+        rows = evaluation.node_rows(node, moments.find_signed_changes(node.reads))
         moments.add_to_view(node.predicate, rows)
     moments.finish_view(node.predicate)

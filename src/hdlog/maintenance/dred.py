@@ -62,11 +62,11 @@ class Run(Generic[R, F, T]):
                 parts.append(facts)
                 noted[p] = self.engine.hints.merge_parts(parts, p.arity)
 
-    def supported(self, predicate: Predicate) -> F:
+    def select_supported(self, predicate: Predicate) -> F:
         """The oracle O: what is overdeleted and has support left."""
         parts = self.overdeleted.get(predicate, [])
         facts = self.engine.disjoint_union(parts, predicate.arity)
-        return self.engine.supported(self.kept.table(predicate), facts)
+        return self.engine.select_supported(self.kept.table(predicate), facts)
 
     def finish(self) -> None:
         """I := (I \\ D) + A, so A \\ D came and D \\ A went."""
@@ -75,9 +75,9 @@ class Run(Generic[R, F, T]):
                 self.moments.finish_view(node.predicate)
         for p in self.predicates:
             unchanged = not any(map(self.engine.count, (*self._parts(p, "D"), *self._parts(p, "A"))))
-            self.moments.net[p] = NetChange(partial(self._net, p), unchanged)
+            self.moments.net[p] = NetChange(partial(self._find_net, p), unchanged)
 
-    def _net(self, predicate: Predicate) -> tuple[F, F]:
+    def _find_net(self, predicate: Predicate) -> tuple[F, F]:
         overdeleted = self.engine.disjoint_union(self._parts(predicate, "D"), predicate.arity)
         added = self.engine.disjoint_union(self._parts(predicate, "A"), predicate.arity)
         came, went = self.engine.minus(added, overdeleted), self.engine.minus(overdeleted, added)
@@ -118,9 +118,9 @@ def change_foundations(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> tu
     gained: FactSets[F] = {}
     for p in dict.fromkeys((*asserted, *derived)):
         nothing = engine.no_facts(p.arity)
-        signed, given = derived.get(p, nothing), asserted.get(p, nothing)
-        lost[p], gained[p] = engine.change_foundations(run.kept.table(p), given, signed)
-    return _filled(run, lost), _filled(run, gained)
+        signed, assertions = derived.get(p, nothing), asserted.get(p, nothing)
+        lost[p], gained[p] = engine.change_foundations(run.kept.table(p), assertions, signed)
+    return _drop_empty(run, lost), _drop_empty(run, gained)
 
 
 def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
@@ -129,7 +129,7 @@ def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
     rules = _Rules(run, component.select(component.kept, recursive=True))
     # N_D := E-, and what only rules that are gone derive
     gone = component.select(component.gone, recursive=True)
-    derived = run.evaluation.all_derivations(component, gone, "old", moments.old, of_sources=True)
+    derived = run.evaluation.all_derivations(component, gone, "old", moments.find_old, of_sources=True)
     for p, facts in lost.items():
         run.engine.delete(run.kept.table(p), facts)
     delta = _join(run, lost, _shrink(run, derived))
@@ -152,7 +152,9 @@ def rederive(run: Run[R, F, T]) -> FactSets[F]:
         derived = rules.evaluate(Rederivation(run, {}, False), red_r, every=True)
         for p, facts in derived.items():
             run.engine.adjust(run.kept.table(p), facts, "recursive")
-    return _filled(run, {p: run.supported(p) for p in run.component.predicates if p in run.overdeleted})
+    return _drop_empty(
+        run, {p: run.select_supported(p) for p in run.component.predicates if p in run.overdeleted}
+    )
 
 
 def add(run: Run[R, F, T], start: FactSets[F]) -> None:
@@ -161,7 +163,7 @@ def add(run: Run[R, F, T], start: FactSets[F]) -> None:
     rules = _Rules(run, component.select((*component.kept, *component.fresh), recursive=True))
     # N_A := rederived + E+, and what rules that are new derive from (I \ D)
     fresh = component.select(component.fresh, recursive=True)
-    derived = run.evaluation.all_derivations(component, fresh, "lasting", moments.lasting)
+    derived = run.evaluation.all_derivations(component, fresh, "lasting", moments.find_lasting)
     for p, facts in start.items():
         run.engine.insert(run.kept.table(p), facts)
     delta = _join(run, start, _grow(run, derived))
@@ -192,9 +194,9 @@ class _Rules(Generic[R, F, T]):
         self, round_: Round[R, F, T], procedure: Procedure[R, F, T], every: bool = False
     ) -> dict[Predicate, F]:
         """N := Add^r, Del^r or Red^r for each rule r."""
-        reached = self._reached(round_, self.modules, self._readers, every)
+        reached = self._select_reached(round_, self.modules, self._readers, every)
         # Nodes before the first rule, and those of rules that are yet to come, too; children first.
-        nodes = self._reached(round_, self.run.component.nodes, self._node_readers, every)
+        nodes = self._select_reached(round_, self.run.component.nodes, self._node_readers, every)
         for node in sorted(nodes, key=self._places.__getitem__):
             round_.evaluate(node)
         for module in reached:
@@ -207,7 +209,7 @@ class _Rules(Generic[R, F, T]):
         deltas = round_.delta.values()
         return self.run.evaluation.derivations(self.run.component, reached, "changes", derive, deltas)
 
-    def _reached(
+    def _select_reached(
         self,
         round_: Round[R, F, T],
         modules: Sequence[Reader],
@@ -228,14 +230,14 @@ class _Rules(Generic[R, F, T]):
 
 def _shrink(run: Run[R, F, T], derived: Mapping[Predicate, F]) -> FactSets[F]:
     """Take derivations back; the live facts that have nothing but recursive support now."""
-    return _filled(
+    return _drop_empty(
         run, {p: run.engine.shrink(run.kept.table(p), facts, "recursive") for p, facts in derived.items()}
     )
 
 
 def _grow(run: Run[R, F, T], derived: Mapping[Predicate, F]) -> FactSets[F]:
     """Count derivations; the facts that were not there before."""
-    return _filled(
+    return _drop_empty(
         run, {p: run.engine.grow(run.kept.table(p), facts, "recursive") for p, facts in derived.items()}
     )
 
@@ -252,7 +254,7 @@ def _union(run: Run[R, F, T], a: FactSets[F], b: FactSets[F]) -> FactSets[F]:
     return {**a, **b, **both}
 
 
-def _filled(run: Run[R, F, T], sets: Mapping[Predicate, F]) -> FactSets[F]:
+def _drop_empty(run: Run[R, F, T], sets: Mapping[Predicate, F]) -> FactSets[F]:
     return {p: facts for p, facts in sets.items() if not run.engine.is_empty(facts)}
 
 

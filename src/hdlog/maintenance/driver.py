@@ -45,18 +45,18 @@ class Driver(Generic[R, F, T]):
         self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
     ) -> dict[Predicate, NetChange[F]]:
         """Assert and retract facts; the exact net change of each predicate that changed."""
-        return self.whole(lambda: self._update(added, removed))
+        return self.run_whole(lambda: self._update(added, removed))
 
     def _update(
         self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
     ) -> dict[Predicate, NetChange[F]]:
-        new = self.schedule.with_predicates(added)
+        new = self.schedule.add_predicates(added)
         self.engine.note(partial(self.schedule.drop_last, new))
-        return self._visit(self._signed(added, removed))
+        return self._visit(self._sign(added, removed))
 
     def change_rules(self, program: Program) -> dict[Predicate, NetChange[F]]:
         """Take another normal program for the one there is."""
-        return self.whole(lambda: self._change_rules(program))
+        return self.run_whole(lambda: self._change_rules(program))
 
     def _change_rules(self, program: Program) -> dict[Predicate, NetChange[F]]:
         before, old = dict(self.planning.rules), self.schedule
@@ -74,7 +74,7 @@ class Driver(Generic[R, F, T]):
         self.planning.set_rules(program.rules)
         self.schedule = Schedule(self._components(program, []))
 
-    def whole(self, run: Callable[[], Result]) -> Result:
+    def run_whole(self, run: Callable[[], Result]) -> Result:
         """All of what `run` changes or, after any error or interrupt, nothing of it; may be nested."""
         if self._is_open:
             return run()
@@ -157,7 +157,7 @@ class Driver(Generic[R, F, T]):
             came = sum(self.engine.count(moments.net[p].added) for p in component.predicates)
             self.trace.round("count", came)
 
-    def _signed(self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]) -> dict[Predicate, F]:
+    def _sign(self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]) -> dict[Predicate, F]:
         """E- := (E- in E) \\ E+ with -1, E+ := E+ \\ E with +1."""
         engine = self.engine
         signed = {}
@@ -165,9 +165,9 @@ class Driver(Generic[R, F, T]):
             table, nothing = self.kept.table(p), engine.no_facts(p.arity)
             come, go = added.get(p, nothing), removed.get(p, nothing)
             if p in removed:
-                go = engine.negate(engine.asserted(table, engine.minus(go, come)))
+                go = engine.negate(engine.select_asserted(table, engine.minus(go, come)))
             if p in added:
-                come = engine.minus(come, engine.asserted(table, come))
+                come = engine.minus(come, engine.select_asserted(table, come))
             total = engine.keep(engine.plus([come, go], p.arity))
             if not engine.is_empty(total):
                 signed[p] = total

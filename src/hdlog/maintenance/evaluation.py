@@ -47,7 +47,7 @@ class Evaluation(Generic[R, F, T]):
         if not modules:
             return {}
 
-        def once(module: Module[F, T]) -> Heads[F]:
+        def derive_once(module: Module[F, T]) -> Heads[F]:
             # A rule with heads in several components is evaluated for all of them when the first is reached. That is right where it
             # reads nothing of the component: what it reads is finished, for the others too.
             if len(module.rule.heads) == 1 or component.is_recursive(module):
@@ -57,7 +57,7 @@ class Evaluation(Generic[R, F, T]):
             return self._derived[(module, what)]
 
         workers = self.engine.hints.workers(changed) if len(modules) > 1 else 1
-        return self._gather(component, modules, _map(once, modules, workers), workers)
+        return self._gather(component, modules, _map(derive_once, modules, workers), workers)
 
     def changed_derivations(
         self, component: Component[R, F, T], modules: Sequence[Module[F, T]], changes: Changes[F, T]
@@ -125,8 +125,8 @@ class _Timed:
         if isinstance(error, HdlogError):
             place = f" ({self.rule.span})" if self.rule.span else ""
             heads = ", ".join(h.name for h in self.rule.heads)
-            told = f"the rule for {heads} with {len(self.rule.body)} body items{place}"
-            error.args = (f"while evaluating {told}:\n{error}",)
+            description = f"the rule for {heads} with {len(self.rule.body)} body items{place}"
+            error.args = (f"while evaluating {description}:\n{error}",)
 
 
 def _map(function: Callable[[Item], Result], items: Sequence[Item], workers: int) -> list[Result]:

@@ -87,9 +87,9 @@ class HypertreeModule(Generic[R, F, T]):
 
     def _outputs(self) -> list[tuple[int, frozenset[str], tuple[int, ...]]]:
         """Per group of heads: the root t, the variables that it has to give, the heads."""
-        given = frozenset().union(*self.bags)
-        needed = frozenset().union(*map(item_variables, self.last)) & given
-        wanted = [frozenset(v.name for v in h.variables()) & given | needed for h in self.rule.heads]
+        bag_names = frozenset().union(*self.bags)
+        needed = frozenset().union(*map(item_variables, self.last)) & bag_names
+        wanted = [frozenset(v.name for v in h.variables()) & bag_names | needed for h in self.rule.heads]
         numbers = tuple(range(len(wanted)))
         if self.last or not self.tuning.root_per_head:
             groups = [(frozenset().union(*wanted), numbers)]
@@ -112,7 +112,7 @@ class HypertreeModule(Generic[R, F, T]):
             known = with_nodes(self.engine, self.nodes, versions)
         return join_nodes(self, [known[read] for read in self.reads])
 
-    def outwards(self, root: int) -> list[tuple[int, int]]:
+    def walk_outwards(self, root: int) -> list[tuple[int, int]]:
         """The other nodes with their parents, seen from a root."""
         order: list[tuple[int, int]] = []
         waiting = [(root, -1)]
@@ -126,15 +126,15 @@ class HypertreeModule(Generic[R, F, T]):
     def separator(self, i: int, j: int) -> list[str]:
         return sorted(self.bags[i] & self.bags[j])
 
-    def sent(self, i: int, parent: int, names: frozenset[str]) -> list[str]:
+    def list_sent(self, i: int, parent: int, names: frozenset[str]) -> list[str]:
         """What a node sends to its parent: the separator and the outputs; without sum-product, all it has."""
-        below = self._below(i, parent)
+        below = self._collect_below(i, parent)
         if self.tuning.sum_product:
             return sorted((self.bags[i] & self.bags[parent]) | (below & names))
         return sorted(below)
 
-    def _below(self, i: int, parent: int) -> frozenset[str]:
-        inner = [self._below(child, i) for child in self.neighbours[i] if child != parent]
+    def _collect_below(self, i: int, parent: int) -> frozenset[str]:
+        inner = [self._collect_below(child, i) for child in self.neighbours[i] if child != parent]
         return self.bags[i].union(*inner)
 
 
@@ -212,7 +212,7 @@ def top_down_lsj(
     r: HypertreeModule[R, F, T], root: int, active: list[R | None], versions: Sequence[Version[F, T]]
 ) -> None:
     """TopDownLSJ(p): left semi-joins from a node outwards. One that is not active yet is looked up in its index, never scanned."""
-    for i, parent in r.outwards(root):
+    for i, parent in r.walk_outwards(root):
         names, above, own = r.separator(i, parent), active[parent], active[i]
         assert above is not None, "parents come first"
         if own is not None:
@@ -224,7 +224,7 @@ def top_down_lsj(
 
 def bottom_up_lsj(r: HypertreeModule[R, F, T], root: int, active: list[R | None]) -> None:
     """BottomUpLSJ(t): left semi-joins from the leaves to the root; all nodes are active."""
-    for i, parent in reversed(r.outwards(root)):
+    for i, parent in reversed(r.walk_outwards(root)):
         own, below = active[parent], active[i]
         assert own is not None
         assert below is not None
@@ -240,12 +240,12 @@ def cross_node_join(
     for child in r.neighbours[i]:
         if child != parent:
             below = cross_node_join(r, child, i, names, inst)
-            columns = [Variable(n) for n in r.sent(child, i, names)]
+            columns = [Variable(n) for n in r.list_sent(child, i, names)]
             message = Version[F, T](engine.table(len(columns)), (engine.project(below, columns),))
             rows = engine.join(rows, message, columns)
     if parent < 0 or not r.tuning.sum_product:
         return rows
-    return engine.collapse(engine.keep_columns(rows, r.sent(i, parent, names)))
+    return engine.collapse(engine.keep_columns(rows, r.list_sent(i, parent, names)))
 
 
 def _semijoin(r: HypertreeModule[R, F, T], left: R, right: R, names: Sequence[str]) -> R:

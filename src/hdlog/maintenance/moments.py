@@ -87,7 +87,7 @@ class Moments(Generic[R, F, T]):
     def add_to_view(self, predicate: Predicate, signed: F) -> None:
         change = self._views.setdefault(predicate, ViewChange())
         if not self.engine.is_empty(signed):
-            change.runs = self._merged(predicate, change.runs, [signed])
+            change.runs = self._merge(predicate, change.runs, [signed])
 
     def finish_view(self, predicate: Predicate) -> None:
         self._views.setdefault(predicate, ViewChange()).finished = True
@@ -106,15 +106,15 @@ class Moments(Generic[R, F, T]):
             change.runs = (self.engine.keep(self.engine.plus(change.runs, predicate.arity)),)
         return change.runs[0]
 
-    def _view_lasting(self, predicate: Predicate) -> Version[F, T]:
+    def _find_lasting_view(self, predicate: Predicate) -> Version[F, T]:
         """In each row the smaller of the two counts."""
         change = self._views.get(predicate)
         if change is None or not change.finished:
             return self.view_now(predicate)
         view = self.kept.views[predicate]
-        return Version(view.nothing, view.runs, (self._fell(predicate),))
+        return Version(view.nothing, view.runs, (self._select_fallen(predicate),))
 
-    def _fell(self, predicate: Predicate) -> F:
+    def _select_fallen(self, predicate: Predicate) -> F:
         return self.engine.positive(self.engine.negate(self._view_total(predicate)))
 
     def absorb_views(self) -> None:
@@ -122,26 +122,26 @@ class Moments(Generic[R, F, T]):
         for predicate, change in self._views.items():
             if predicate in self.kept.views:
                 view = self.kept.views[predicate]
-                view.runs = self._merged(predicate, view.runs, change.runs)
+                view.runs = self._merge(predicate, view.runs, change.runs)
 
-    def _merged(self, predicate: Predicate, runs: tuple[F, ...], more: Iterable[F]) -> tuple[F, ...]:
+    def _merge(self, predicate: Predicate, runs: tuple[F, ...], more: Iterable[F]) -> tuple[F, ...]:
         return merge_runs(self.engine, runs, more, predicate.arity, self.numbers.small_view_run)
 
     # The three moments of a finished predicate.
 
-    def old(self, predicate: Predicate, positive: bool = True) -> Version[F, T]:
+    def find_old(self, predicate: Predicate, positive: bool = True) -> Version[F, T]:
         """Before the update."""
-        return self._in_one_piece("old", predicate, True, self._old)
+        return self._find_in_one_piece("old", predicate, True, self._find_old)
 
-    def new(self, predicate: Predicate, positive: bool = True) -> Version[F, T]:
+    def find_new(self, predicate: Predicate, positive: bool = True) -> Version[F, T]:
         """After the update."""
-        return self._in_one_piece("new", predicate, True, self._new)
+        return self._find_in_one_piece("new", predicate, True, self._find_new)
 
-    def lasting(self, predicate: Predicate, positive: bool = True) -> Version[F, T]:
+    def find_lasting(self, predicate: Predicate, positive: bool = True) -> Version[F, T]:
         """What holds before and after; for a negative literal, what does not hold before and after: the facts of either."""
-        return self._in_one_piece("lasting", predicate, positive, self._lasting)
+        return self._find_in_one_piece("lasting", predicate, positive, self._find_lasting)
 
-    def _in_one_piece(
+    def _find_in_one_piece(
         self,
         moment: Moment,
         predicate: Predicate,
@@ -169,7 +169,7 @@ class Moments(Generic[R, F, T]):
         net = self.net[predicate]
         return much * (count(net.added) + count(net.removed)) > self.engine.size(self.kept.table(predicate))
 
-    def _old(self, predicate: Predicate, _: bool) -> Version[F, T]:
+    def _find_old(self, predicate: Predicate, _: bool) -> Version[F, T]:
         if predicate in self.kept.views:
             view = self.kept.views[predicate]
             return Version(view.nothing, view.runs)
@@ -179,51 +179,51 @@ class Moments(Generic[R, F, T]):
             return Version(self.engine.table(predicate.arity))
         return Version(table, (net.removed,), (net.added,))
 
-    def _new(self, predicate: Predicate, _: bool) -> Version[F, T]:
+    def _find_new(self, predicate: Predicate, _: bool) -> Version[F, T]:
         if predicate in self.kept.views:
             return self.view_now(predicate)
         return Version(self.kept.table(predicate))
 
-    def _lasting(self, predicate: Predicate, positive: bool) -> Version[F, T]:
+    def _find_lasting(self, predicate: Predicate, positive: bool) -> Version[F, T]:
         if predicate in self.kept.views:
-            return self._view_lasting(predicate)
+            return self._find_lasting_view(predicate)
         net, table = self.net_of(predicate), self.kept.table(predicate)
         return Version(table, (), (net.added,)) if positive else Version(table, (net.removed,), ())
 
     # How a literal over a finished predicate changes, in each of the three kinds of step.
 
-    def counted(self, literals: Iterable[Read]) -> Changes[F, T]:
+    def find_signed_changes(self, literals: Iterable[Read]) -> Changes[F, T]:
         """All at once, signed: from the old to the new."""
-        return {key: self._counted(*key) for key in literals}
+        return {key: self._find_signed_change(*key) for key in literals}
 
-    def _counted(self, predicate: Predicate, positive: bool) -> Change[F, T]:
-        sides = partial(self.old, predicate), partial(self.new, predicate)
+    def _find_signed_change(self, predicate: Predicate, positive: bool) -> Change[F, T]:
+        sides = partial(self.find_old, predicate), partial(self.find_new, predicate)
         if predicate in self.kept.views:
             return Change(self._view_total(predicate), *sides)
-        came, went = self._came_and_went(predicate, positive)
+        came, went = self._find_came_and_went(predicate, positive)
         delta = came
         if not self.engine.is_empty(went):
             delta = self.engine.plus([came, self.engine.negate(went)], predicate.arity)
         return Change(delta, *sides)
 
-    def shrinking(self, predicate: Predicate, positive: bool, first_round: bool) -> Change[F, T]:
+    def find_losses(self, predicate: Predicate, positive: bool, first_round: bool) -> Change[F, T]:
         """From the old to what lasts: only losses, all in the first round."""
-        rest = partial(self.lasting, predicate, positive)
+        rest = partial(self.find_lasting, predicate, positive)
         if not first_round:
             return Change(self.engine.no_facts(predicate.arity), rest, rest)
-        _, went = self._came_and_went(predicate, positive)
-        return Change(went, rest, partial(self.old, predicate))
+        _, went = self._find_came_and_went(predicate, positive)
+        return Change(went, rest, partial(self.find_old, predicate))
 
-    def growing(self, predicate: Predicate, positive: bool, first_round: bool) -> Change[F, T]:
+    def find_gains(self, predicate: Predicate, positive: bool, first_round: bool) -> Change[F, T]:
         """From what lasts to the new: only gains, all in the first round."""
-        new = partial(self.new, predicate)
+        new = partial(self.find_new, predicate)
         if not first_round:
             return Change(self.engine.no_facts(predicate.arity), new, new)
-        came, _ = self._came_and_went(predicate, positive)
-        return Change(came, partial(self.lasting, predicate, positive), new)
+        came, _ = self._find_came_and_went(predicate, positive)
+        return Change(came, partial(self.find_lasting, predicate, positive), new)
 
-    def _came_and_went(self, predicate: Predicate, positive: bool) -> tuple[F, F]:
+    def _find_came_and_went(self, predicate: Predicate, positive: bool) -> tuple[F, F]:
         if predicate in self.kept.views:
-            return self.engine.positive(self._view_total(predicate)), self._fell(predicate)
+            return self.engine.positive(self._view_total(predicate)), self._select_fallen(predicate)
         net = self.net_of(predicate)
         return (net.added, net.removed) if positive else (net.removed, net.added)

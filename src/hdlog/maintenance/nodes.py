@@ -34,12 +34,12 @@ class Node(Generic[R, F, T]):
 
     def changed_rows(self, changes: Changes[F, T]) -> F:
         """The rows that the node gains or loses."""
-        return self._only(self.derive(changes))
+        return self._keep_only_head(self.derive(changes))
 
     def all_rows(self, versions: Versions[F, T]) -> F:
-        return self._only(self.derive_all(versions))
+        return self._keep_only_head(self.derive_all(versions))
 
-    def _only(self, heads: Heads[F]) -> F:
+    def _keep_only_head(self, heads: Heads[F]) -> F:
         return self.engine.keep(heads.get(0, self.engine.no_facts(self.predicate.arity)))
 
 

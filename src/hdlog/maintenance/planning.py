@@ -107,7 +107,9 @@ class Planning(Generic[R, F, T]):
         if isinstance(planned.module, AggregateModule) or len(sources) < 2:
             return
         sizes = {p: statistics.size(p) for p, _ in sources}
-        if not any(sizes.values()) or (planned.sizes is not None and not self._drifted(planned.sizes, sizes)):
+        if not any(sizes.values()) or (
+            planned.sizes is not None and not self._have_drifted(planned.sizes, sizes)
+        ):
             return
         plan = plan_rule(rule, statistics, self.tuning, recursive)
         before = planned.plan
@@ -121,7 +123,7 @@ class Planning(Generic[R, F, T]):
         kind = ViewModule if plan.covers_are_views else HypertreeModule
         return kind(self.engine, plan, self.tuning)
 
-    def _drifted(self, before: Mapping[Predicate, int], now: Mapping[Predicate, int]) -> bool:
+    def _have_drifted(self, before: Mapping[Predicate, int], now: Mapping[Predicate, int]) -> bool:
         drift, floor = self.tuning.numbers.drift, self.tuning.numbers.drift_floor
         return any(n > drift * before[p] + floor or before[p] > drift * n + floor for p, n in now.items())
 
@@ -155,7 +157,7 @@ class Planning(Generic[R, F, T]):
     def _fill(self, node: Node[R, F, T], moments: Moments[R, F, T], inner: bool) -> None:
         """Fill a node from what held before the update."""
         engine, predicate = self.engine, node.predicate
-        rows = node.all_rows({read: moments.old(*read) for read in node.reads})
+        rows = node.all_rows({read: moments.find_old(*read) for read in node.reads})
         if node.counted:
             if predicate not in self.nodes:
                 self.kept.add_view(predicate, rows)

@@ -34,9 +34,9 @@ class Round(Mapping[Read, Change[F, T]], Generic[R, F, T]):
         if read not in self._changes:
             predicate, positive = read
             if predicate in self.run.members:
-                self._changes[read] = self.inside(predicate, self.facts_of(predicate))
+                self._changes[read] = self.find_change_inside(predicate, self.facts_of(predicate))
             else:
-                self._changes[read] = self.outside(predicate, positive)
+                self._changes[read] = self.find_change_outside(predicate, positive)
         return self._changes[read]
 
     def __iter__(self) -> Iterator[Read]:
@@ -59,11 +59,11 @@ class Round(Mapping[Read, Change[F, T]], Generic[R, F, T]):
 
     # What differs from phase to phase.
 
-    def outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
+    def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
         """How a finished predicate changes."""
         raise NotImplementedError
 
-    def inside(self, predicate: Predicate, delta: F) -> Change[F, T]:
+    def find_change_inside(self, predicate: Predicate, delta: F) -> Change[F, T]:
         """How a predicate of the component changes; its table has changed already."""
         raise NotImplementedError
 
@@ -89,10 +89,10 @@ def _version(table: T, plus: tuple[F, ...] = (), minus: tuple[F, ...] = ()) -> C
 
 
 class Overdeletion(Round[R, F, T]):
-    def outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
-        return self.run.moments.shrinking(predicate, positive, self.is_first)
+    def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
+        return self.run.moments.find_losses(predicate, positive, self.is_first)
 
-    def inside(self, predicate: Predicate, delta: F) -> Change[F, T]:
+    def find_change_inside(self, predicate: Predicate, delta: F) -> Change[F, T]:
         return self.lose(predicate, delta)
 
     def update(self, node: Node[R, F, T], rows: F) -> Change[F, T]:
@@ -112,10 +112,10 @@ class Overdeletion(Round[R, F, T]):
 
 
 class Addition(Round[R, F, T]):
-    def outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
-        return self.run.moments.growing(predicate, positive, self.is_first)
+    def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
+        return self.run.moments.find_gains(predicate, positive, self.is_first)
 
-    def inside(self, predicate: Predicate, delta: F) -> Change[F, T]:
+    def find_change_inside(self, predicate: Predicate, delta: F) -> Change[F, T]:
         return self.gain(predicate, delta)
 
     def update(self, node: Node[R, F, T], rows: F) -> Change[F, T]:
@@ -133,13 +133,13 @@ class Addition(Round[R, F, T]):
 class Rederivation(Addition[R, F, T]):
     """Nothing changes but nodes, which get back the tuples of inst_re that still have a match."""
 
-    def outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
-        return self.run.moments.shrinking(predicate, positive, False)
+    def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
+        return self.run.moments.find_losses(predicate, positive, False)
 
     def update(self, node: Node[R, F, T], rows: F) -> Change[F, T]:
         if node.counted:
             return super().update(node, rows)
-        restored = self.run.supported(node.predicate)
+        restored = self.run.select_supported(node.predicate)
         if self.engine.is_empty(restored):
             return super().update(node, rows)
         self.engine.insert(self.run.kept.table(node.predicate), restored)

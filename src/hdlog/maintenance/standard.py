@@ -32,7 +32,7 @@ class StandardModule(Generic[R, F, T]):
         bound = {name for literal in self.body.literals for name in literal.names}
         bound |= {i.variable.name for i in self.body.early if isinstance(i, Bind)}
         self._last_steps = plan_conclusion(self.body.last, bound)
-        self._needed_last = sorted(self.body.needed((), ()))
+        self._needed_last = sorted(self.body.find_needed((), ()))
 
     def derive(self, changes: Changes[F, T]) -> Heads[F]:
         if self.matcher.meets and self.is_upheaval(changes):
@@ -73,10 +73,10 @@ class StandardModule(Generic[R, F, T]):
         return signed
 
     def derive_all(self, versions: Versions[F, T]) -> Heads[F]:
-        given = [versions[read] for read in self.reads]
-        if any(is_void(self.engine, given[i]) for i in self.body.positive):
+        by_literal = [versions[read] for read in self.reads]
+        if any(is_void(self.engine, by_literal[i]) for i in self.body.positive):
             return {}
-        return self._conclude([self.matcher.match_all(given)])
+        return self._conclude([self.matcher.match_all(by_literal)])
 
     def _conclude(self, matches: Sequence[R]) -> Heads[F]:
         """The heads of matches found by several deltas."""

@@ -17,13 +17,13 @@ from hdlog.program.directives import TableFile, table_file
 from hdlog.program.model import Predicate, Program
 from hdlog.program.types import attribute_layout
 from hdlog.reading.files import find_splits, read_split
-from hdlog.reading.objects import misspelt
+from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
 from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.report.explain import describe
 from hdlog.text import ENDINGS, Dialect, RuleText, read_texts, rule_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import is_triple, write_table, write_tables, write_triples, written
+from hdlog.writing.files import is_triple, write_table, write_tables, write_triples, write_whole
 from hdlog.writing.sheets import Sheet
 
 AnyReasoning = Reasoning[Any, Any, Any]
@@ -47,17 +47,17 @@ def run_program(
     """Materialise and write; returns what a summary tells."""
     started = time.perf_counter()
     program = read_texts(read_rules(files, dialect))
-    check_outputs(program, out)
+    check_output_folder(out)
     budget = Budget() if memory is None else Budget(parse_size(memory))
     engine = ColumnarEngine(budget, numbers=tuning.numbers)
     chunks = [
         read_split(s, attribute_layout(program), lenient) for s in splits_of(program, files, fact_folder)
     ]
-    given = engine.encode_chunks(chunks)
+    facts = engine.encode_chunks(chunks)
     loaded = time.perf_counter()
     trace = Trace(Limits(max_rounds, max_facts), progress)
     reasoner = start_reasoning(engine, program, tuning, trace)
-    reasoner.materialise(given)
+    reasoner.materialise(facts)
     done = time.perf_counter()
     lines = [
         f"{sum(chunk.rows for chunk in chunks):,} facts read in {loaded - started:.2f} s, "
@@ -67,7 +67,7 @@ def run_program(
     if skipped:
         lines.append(f"warning: {skipped:,} malformed lines were skipped; the first of them:")
         lines += [f"  {problem}" for chunk in chunks for problem in chunk.problems][:10]
-    lines += misspelt(program, given)
+    lines += find_misspelt(program, facts)
     lines += unknown_predicates(program, reasoner)
     lines += write_results(program, reasoner, out)
     return {
@@ -121,11 +121,11 @@ def splits_of(program: Program, files: Sequence[Path], fact_folder: Path) -> lis
 
 def input_splits(program: Program, folder: Path) -> list[Split]:
     """The files that a program's directives name, in Soufflé's way: NAME.facts in the folder, unless it says otherwise."""
-    found = []
+    splits = []
     for directive in program.directives:
         if directive.kind == "input":
-            found += _input_splits(table_file(directive), folder)
-    return found
+            splits += _input_splits(table_file(directive), folder)
+    return splits
 
 
 def _input_splits(file: TableFile, folder: Path) -> list[Split]:
@@ -167,28 +167,22 @@ def unknown_predicates(program: Program, reasoner: AnyReasoning) -> list[str]:
     ]
     hints = {p: did_you_mean(p.name, [known.name for known in counts]) for p in unknown}
     likely = [p for p in unknown if hints[p]]
-    found = [f"warning: no rule derives {p.name}, and no fact has it; {hints[p]}" for p in likely[:3]]
+    warnings = [f"warning: no rule derives {p.name}, and no fact has it; {hints[p]}" for p in likely[:3]]
     rest = [p.name for p in unknown if p not in likely[:3]]
     if rest:
         shown = ", ".join(rest[:5]) + (", ..." if len(rest) > 5 else "")
         plural = "predicates of rules have" if len(rest) > 1 else "predicate of a rule has"
-        found.append(f"warning: {len(rest):,} {plural} no facts: {shown}")
-    return found
+        warnings.append(f"warning: {len(rest):,} {plural} no facts: {shown}")
+    return warnings
 
 
 # Out.
 
 
-def check_outputs(program: Program, out: Path | None) -> None:
+def check_output_folder(out: Path | None) -> None:
     """Before any work: whether results will have a place to go to."""
     if out is not None and str(out) != "-" and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; -D names a folder")
-    for directive in program.directives:
-        file = table_file(directive)
-        if directive.kind == "output" and file.kind == "file" and "/" in directive.name and out is None:
-            path = Path(file.filename)
-            if path.is_absolute() and not path.parent.exists():
-                raise UsageError(f"{path.parent}: no such folder")
 
 
 def write_results(program: Program, reasoner: AnyReasoning, out: Path | None) -> list[str]:
@@ -225,7 +219,7 @@ def _write_everything(reasoner: AnyReasoning, out: Path) -> list[str]:
         _, left = write_triples(sheets, sys.stdout.buffer)
         return [f"warning: left out: {line}" for line in left]
     path = out / "materialised.nt"
-    with written(path) as file:
+    with write_whole(path) as file:
         count, left = write_triples([s for s in sheets if is_triple(s.predicate)], file)
     lines = [f"{count:,} triples written to {path}"]
     tables = [s for s in sheets if not is_triple(s.predicate)]
@@ -251,7 +245,7 @@ def _write_output(file: TableFile, program: Program, reasoner: AnyReasoning, out
         sys.stdout.buffer.flush()
         print("=" * 15)
     else:
-        with written((out or Path()) / _file_name(file)) as stream:
+        with write_whole((out or Path()) / _file_name(file)) as stream:
             _write_rows(file, sheet, stream)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from hdlog import interrupts
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.errors import Source, UsageError
+from hdlog.errors import Source, StoreError, UsageError
 from hdlog.ingest.ingest import Loaded, ingest
 from hdlog.ingest.jobs import InProcess, Jobs, OnSpark
 from hdlog.maintenance.trace import Event, Limits, Trace
@@ -23,15 +23,15 @@ from hdlog.program.types import attribute_layout
 from hdlog.reading.splits import Split, find_splits, size_of
 from hdlog.reasoning import Reasoning, Update
 from hdlog.store.columnar import EmbeddedGate
-from hdlog.store.export import export, sheets, shown_facts
+from hdlog.store.export import export, list_visible_facts, make_sheets
 from hdlog.store.store import (
     RuleFile,
     Store,
     check_place,
     create_store,
-    locked,
+    lock_folder,
+    open_for_reading,
     open_store,
-    reading,
 )
 from hdlog.text import Dialect, RuleText, read_texts
 from hdlog.tuning import Tuning
@@ -84,17 +84,17 @@ class Work:
         self.store = store
         self.program = program
         self.settings = settings
-        self.engine_name, self.why = chosen_engine(settings, facts)
+        self.engine_name, self.why = choose_engine(settings, facts)
         self.gate: Any
         if self.engine_name == "spark":
             from hdlog.engines.spark.engine import SparkEngine
             from hdlog.store.spark import SparkGate
 
-            engine: Any = SparkEngine(settings.session())
+            engine: Any = SparkEngine(settings.session(), numbers=settings.tuning.numbers)
             engine.say = settings.say
             self.gate = SparkGate(store, engine)
         else:
-            engine = ColumnarEngine(settings.budget)
+            engine = ColumnarEngine(settings.budget, numbers=settings.tuning.numbers)
             self.gate = EmbeddedGate(store, engine)
         self.engine = engine
         self.settings.say("reading terms")
@@ -115,12 +115,12 @@ class Work:
 
     def commit(self, **more: Any) -> None:
         self.settings.say("writing the snapshot")
-        found = self.gate.save(self.reasoner.stored_tables())
+        changes = self.gate.save(self.reasoner.stored_tables())
         with interrupts.Guard():
-            self.store.commit(**{**found, **more})
+            self.store.commit(**{**changes, **more})
 
 
-def chosen_engine(settings: Settings, facts: int) -> tuple[str, str]:
+def choose_engine(settings: Settings, facts: int) -> tuple[str, str]:
     """Which engine, and why."""
     if settings.engine != "auto":
         return settings.engine, "as asked for"
@@ -161,16 +161,16 @@ def splits_of(
 ) -> list[Split]:
     """What is to be read: files, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
     files = [d for d in data if not isinstance(d, Mapping) and not str(d).startswith(_TABLE)]
-    found = find_splits(files) if files else []
+    splits = find_splits(files) if files else []
     frames = {n: f for d in data if isinstance(d, Mapping) for n, f in d.items()}
     for name in (str(d).removeprefix(_TABLE) for d in data if str(d).startswith(_TABLE)):
         frames[name.split(".")[-1]] = _table(settings.session(), name)
     for name, frame in frames.items():
         settings.say(f"reading {name} from Spark")
-        folder = store.staging() / "table"
+        folder = store.make_staging_folder() / "table"
         frame.write.parquet(str(folder))
-        found += [replace(split, name=name) for split in find_splits([folder])]
-    return found
+        splits += [replace(split, name=name) for split in find_splits([folder])]
+    return splits
 
 
 def _table(spark: Any, name: str) -> Any:
@@ -187,7 +187,7 @@ def load(
 ) -> dict[str, Any]:
     """Files, tables of Spark and DataFrames into a new store, without reasoning."""
     started = time.perf_counter()
-    with writing(folder, overwrite) as store:
+    with build_store(folder, overwrite) as store:
         loaded = read_into(store, splits_of(store, data, settings), Program(), settings)
         with interrupts.Guard():
             store.commit(facts=loaded.facts)
@@ -214,19 +214,20 @@ def _skips(loaded: Loaded) -> list[str]:
 
 
 @contextmanager
-def writing(folder: Path, overwrite: bool) -> Iterator[Store]:
+def build_store(folder: Path, overwrite: bool) -> Iterator[Store]:
     """A new store that is there in the end, or not at all; one that it takes the place of stays until then."""
     check_place(folder)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with lock_folder(folder):
         store = create_store(folder, overwrite)
         (folder / "staging").mkdir(exist_ok=True)
         try:
             yield store
         except BaseException:
             if (folder / "manifest.json").exists():
-                open_store(folder).clean()
+                with suppress(StoreError):  # damaged, and so it stays
+                    open_store(folder).clean()
             elif is_new:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -247,12 +248,12 @@ def materialise(
     texts = read_rules(list(rules), dialect)
     program = read_texts(texts)
     named = input_splits(program, fact_folder)
-    with writing(folder, overwrite) as store:
+    with build_store(folder, overwrite) as store:
         loaded = read_into(store, [*named, *splits_of(store, data, settings)], program, settings)
         read_ = time.perf_counter()
         work = Work(store, program, settings, loaded.rows)
         reasoner = work.start(restore=False)
-        reasoner.materialise(work.gate.given(loaded.facts))
+        reasoner.materialise(work.gate.read_facts(loaded.facts))
         done = time.perf_counter()
         kept = tuple(RuleFile(t.source.name, t.dialect, t.source.text) for t in texts)
         work.commit(rules=kept, materialised=True, tuning=settings.tuning.as_dict())
@@ -276,7 +277,7 @@ def materialise(
     }
 
 
-def stored_program(store: Store) -> Program:
+def read_program(store: Store) -> Program:
     """The program of a store."""
     rules = store.manifest.rules
     return read_texts([RuleText(Source(r.name, r.text), r.dialect) for r in rules])  # type: ignore[arg-type]
@@ -297,27 +298,27 @@ class Living:
             both = []
             for files in pair:
                 before = store.manifest
-                found = read_into(store, find_splits(files), self.program, settings) if files else None
-                if found is not None:
+                ingested = read_into(store, find_splits(files), self.program, settings) if files else None
+                if ingested is not None:
                     after = store.manifest
                     self.work.gate.read_terms(
                         after.term_files[len(before.term_files) :],
                         after.skolem_files[len(before.skolem_files) :],
                     )
-                    loaded.append(found)
-                both.append(self.work.gate.given(found.facts) if found is not None else {})
+                    loaded.append(ingested)
+                both.append(self.work.gate.read_facts(ingested.facts) if ingested is not None else {})
             updates.append((both[0], both[1]))
         return self.work.reasoner.update_in_turn(updates), loaded
 
 
 @contextmanager
-def opened(folder: Path, settings: Settings) -> Iterator[Living]:
+def open_for_update(folder: Path, settings: Settings) -> Iterator[Living]:
     """A store to update; its rules are those it was made with."""
     open_store(folder)
-    with locked(folder):
+    with lock_folder(folder):
         store = open_store(folder)
         store.clean()
-        program = stored_program(store)
+        program = read_program(store)
         if store.manifest.tuning:
             tuning = Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers)
             settings = replace(settings, tuning=tuning)
@@ -332,7 +333,7 @@ def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Se
     """Add and delete the facts of files; the exact change of what holds."""
     started = time.perf_counter()
     find_splits([*add, *delete])
-    with opened(folder, settings) as living:
+    with open_for_update(folder, settings) as living:
         ready = time.perf_counter()
         change, loaded = living.update([(add, delete)])
         done = time.perf_counter()
@@ -341,7 +342,7 @@ def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Se
     lines = [
         f"engine: {living.work.engine_name} ({living.work.why})",
         f"{change} in {done - ready:.2f} s; the store was read in {ready - started:.1f} s and written in {end - done:.1f} s",
-        *(line for found in loaded for line in _skips(found)),
+        *(line for part in loaded for line in _skips(part)),
     ]
     return {
         "engine": living.work.engine_name,
@@ -364,7 +365,7 @@ def info(folder: Path) -> dict[str, Any]:
     """What is in a store, from its manifest."""
     store = open_store(folder)
     manifest = store.manifest
-    facts = sorted(shown_facts(store), key=lambda f: -f.rows)
+    facts = sorted(list_visible_facts(store), key=lambda f: -f.rows)
     return {
         "folder": str(folder),
         "snapshot": manifest.snapshot,
@@ -376,7 +377,7 @@ def info(folder: Path) -> dict[str, Any]:
         "derived": sum(f.rows - f.asserted for f in facts),
         "terms": manifest.terms,
         "skolems": sum(f.rows for f in manifest.skolem_files),
-        "rules": len(stored_program(store).rules),
+        "rules": len(read_program(store).rules),
         "rule_files": [r.name for r in manifest.rules],
         "method": manifest.tuning.get("method", ""),
         "bytes": sum(f.bytes for f in manifest.files()),
@@ -401,12 +402,12 @@ def export_store(
     folder: Path, format_: str, out: Path | None, settings: Settings, overwrite: bool = False
 ) -> dict[str, Any]:
     started = time.perf_counter()
-    with reading(folder) as store:
-        found = sheets(store, stored_program(store))
-        written, left = export(found, format_, out, settings.say, overwrite)
+    with open_for_reading(folder) as store:
+        sheets = make_sheets(store, read_program(store))
+        written, left = export(sheets, format_, out, settings.say, overwrite)
     seconds = time.perf_counter() - started
     lines = [f"{written:,} facts written to {out or 'standard output'} in {seconds:.1f} s"]
     lines += [f"warning: left out: {line}" for line in left]
-    if format_ != "nt" and (format_ != "parquet" or not all(sheet.is_exact for sheet in found)):
+    if format_ != "nt" and (format_ != "parquet" or not all(sheet.is_exact for sheet in sheets)):
         lines.append("IRIs, languages and datatypes are written as plain text; --format nt keeps them")
     return {"facts": written, "left": left, "lines": lines}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 from hdlog.engines.spark.changed_files import KINDS, ChangedFiles
 from hdlog.errors import UsageError
-from hdlog.operations.stores import Living, Settings, change_lines, opened
+from hdlog.operations.stores import Living, Settings, change_lines, open_for_update
 from hdlog.reasoning import Update
 
 _LOOK = 0.1
@@ -35,7 +36,7 @@ def follow(
     """
     if not changes.is_dir():
         raise UsageError(f"{changes}: no such folder; make it before following it")
-    with opened(folder, settings) as living:
+    with open_for_update(folder, settings) as living:
         stream = Stream(living, changes, out or folder / "changes", tell)
         tell(f"engine: {living.work.engine_name} ({living.work.why}); following {changes}")
         stream.run(settings.session(), folder / "streams" / stream.name, once, every)
@@ -45,7 +46,9 @@ class Stream:
     def __init__(self, living: Living, changes: Path, out: Path, tell: Callable[[str], None]) -> None:
         self.living = living
         self.changes = changes.resolve()
-        self.name = "-".join(self.changes.parts[-2:]).strip("/") or "root"
+        digest = hashlib.sha1(str(self.changes).encode()).hexdigest()
+        self.name = f"{self.changes.name or 'root'}-{digest[:8]}"
+        """of the stream in the store: folders of the same name elsewhere are other streams"""
         self.out = out
         self.tell = tell
         self.failed: BaseException | None = None
@@ -55,7 +58,7 @@ class Stream:
         files = spark.readStream.format(ChangedFiles.name()).option("folder", str(self.changes)).load()
         trigger = {"availableNow": True} if once else {"processingTime": f"{every} seconds"}
         query = (
-            files.writeStream.foreachBatch(self._guarded)
+            files.writeStream.foreachBatch(self._take_or_note_failure)
             .option("checkpointLocation", str(checkpoints))
             .trigger(**trigger)
             .start()
@@ -70,7 +73,7 @@ class Stream:
         if query.exception() is not None:
             raise UsageError(f"the stream stopped: {query.exception()}")
 
-    def _guarded(self, batch: Any, number: int) -> None:
+    def _take_or_note_failure(self, batch: Any, number: int) -> None:
         try:
             self._take(batch, number)
         except BaseException as error:
@@ -83,8 +86,8 @@ class Stream:
         if number <= work.store.manifest.batches.get(self.name, -1):
             self.tell(f"batch {number}: in the store already")
             return
-        found = batch.orderBy("modified", "name").collect()
-        paths = [self.changes / row.name for row in found]
+        rows = batch.orderBy("modified", "name").collect()
+        paths = [self.changes / row.name for row in rows]
         started = time.perf_counter()
         change, _ = self.living.update([_sides(path) for path in paths])
         self._write(change, number, paths)

@@ -83,7 +83,7 @@ class Body:
     def head_names(self) -> frozenset[str]:
         return frozenset(v.name for head in self.rule.heads for v in head.variables())
 
-    def needed(self, waiting: Iterable[int], built_ins: Iterable[Filter | Bind]) -> frozenset[str]:
+    def find_needed(self, waiting: Iterable[int], built_ins: Iterable[Filter | Bind]) -> frozenset[str]:
         """The names that heads, waiting literals and built-ins ask for."""
         names = set(self.head_names)
         for i in waiting:

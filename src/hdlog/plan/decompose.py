@@ -139,21 +139,21 @@ class _Search:
         return vertices
 
     def succeeds(self) -> bool:
-        return self.least_width() <= self.width and self.possible(self.whole)
+        return self.least_width() <= self.width and self.is_possible(self.whole)
 
-    def possible(self, part: _Part) -> bool:
+    def is_possible(self, part: _Part) -> bool:
         """Does the part have a decomposition at all?"""
         known = self._possible.get(part)
         if known is None:
-            known = self._possible[part] = self._find(part)
+            known = self._possible[part] = self._has_decomposition(part)
         return known
 
-    def _find(self, part: _Part) -> bool:
+    def _has_decomposition(self, part: _Part) -> bool:
         tried = set()
         for _, bag in self.covers(part):
             if bag not in tried:
                 tried.add(bag)
-                if all(self.possible(p) for p in self.split(part, bag)[1]):
+                if all(self.is_possible(p) for p in self.split(part, bag)[1]):
                     return True
         return False
 
@@ -180,7 +180,7 @@ class _Search:
                 choice = allowed & own
             else:
                 self.look()
-                if cover & own and (not cover & ~own or self._needed(cover & ~own, cover, connector)):
+                if cover & own and (not cover & ~own or self._are_needed(cover & ~own, cover, connector)):
                     yield cover, bag & scope
                 continue
             while choice:
@@ -191,7 +191,7 @@ class _Search:
                 inside = vertices[edge]
                 stack.append((cover | edge, bag | inside, uncovered & ~inside, allowed, left - 1))
 
-    def _needed(self, foreign: int, cover: int, connector: int) -> bool:
+    def _are_needed(self, foreign: int, cover: int, connector: int) -> bool:
         for edge in _bits(foreign):
             others = 0
             for other in _bits(cover & ~edge):
@@ -222,20 +222,20 @@ class _Search:
         rest = members
         while rest:
             seed = rest & -rest
-            found, vertices = seed, self.vertices[seed]
+            component, vertices = seed, self.vertices[seed]
             frontier = vertices & ~bag
             if not frontier:
                 inside |= seed
             while frontier:
                 vertex = frontier & -frontier
                 frontier ^= vertex
-                for member in _bits(self.incident[vertex] & members & ~found):
-                    found |= member
+                for member in _bits(self.incident[vertex] & members & ~component):
+                    component |= member
                     frontier |= self.vertices[member] & ~bag & ~vertices
                     vertices |= self.vertices[member]
-            rest &= ~found
-            if found & ~inside:
-                parts.append(_Part(found, vertices & bag))
+            rest &= ~component
+            if component & ~inside:
+                parts.append(_Part(component, vertices & bag))
         return inside & self.edges, tuple(parts)
 
 
@@ -271,11 +271,11 @@ class _Optimiser:
         self._covers: dict[int, tuple[int, ...]] = {}
 
     def tree(self) -> Node:
-        found = self.cheapest(self.search.whole, None, inf)
-        assert found, "a part that is possible has a cheapest subtree"
-        return _tree(found[1])
+        best = self.find_cheapest(self.search.whole, None, inf)
+        assert best, "a part that is possible has a cheapest subtree"
+        return _tree(best[1])
 
-    def cheapest(
+    def find_cheapest(
         self, part: _Part, parent: _Candidate | None, bound: float
     ) -> tuple[float, _Candidate] | None:
         """The cheapest subtree of a part with the edge to its parent, unless it costs `bound` or more."""
@@ -296,7 +296,7 @@ class _Optimiser:
     def subtree(self, candidate: _Candidate, bound: float) -> float | None:
         """The cost of the cheapest subtree under a candidate, or None if it is `bound` or more."""
         if candidate.children is None:
-            candidate.low = max(candidate.low, self.least(candidate))
+            candidate.low = max(candidate.low, self.find_least(candidate))
             if candidate.low < bound:
                 self.choose(candidate, bound)
         return candidate.low if candidate.low < bound else None
@@ -305,27 +305,27 @@ class _Optimiser:
         """Give a candidate its cheapest children, or note that its subtree costs `bound` or more."""
         vertices = self.search.vertices
         parts = [*(_Part(e, vertices[e]) for e in _bits(candidate.leaves)), *candidate.parts]
-        lows = [self.low(part) for part in parts]
+        lows = [self.find_low(part) for part in parts]
         cost = candidate.cost
         children = []
         for i, part in enumerate(parts):
-            found = self.cheapest(part, candidate, bound - cost - sum(lows[i + 1 :]))
-            if found is None:
+            best = self.find_cheapest(part, candidate, bound - cost - sum(lows[i + 1 :]))
+            if best is None:
                 candidate.low = bound
                 return
-            cost += found[0]
-            children.append(found[1])
+            cost += best[0]
+            children.append(best[1])
         candidate.low = cost
         candidate.children = children
 
-    def least(self, candidate: _Candidate) -> float:
+    def find_least(self, candidate: _Candidate) -> float:
         """What its subtree costs at least, by what is known of its parts."""
         known = candidate.cost + self.leaves_cost(candidate.leaves)
         for part in candidate.parts:
-            known += self.low(part)
+            known += self.find_low(part)
         return known
 
-    def low(self, part: _Part) -> float:
+    def find_low(self, part: _Part) -> float:
         """What the subtree of a part costs at least, without the edge to its parent."""
         known = self._candidates.get(part)
         return known[0].low if known else 0.0
@@ -345,7 +345,7 @@ class _Optimiser:
             known = self._candidates[part] = []
             for cover, bag in search.covers(part):
                 inside, parts = search.split(part, bag)
-                if all(search.possible(p) for p in parts):
+                if all(search.is_possible(p) for p in parts):
                     known.append(self.candidate(cover, bag, inside & ~cover, parts))
             known.sort(key=lambda candidate: (candidate.low, candidate.cover))
         return known
@@ -354,14 +354,14 @@ class _Optimiser:
         label = (cover, bag)
         cost = self.node_cost(label)
         candidate = _Candidate(label, self.vertices_of(bag), self.edges_of(cover), leaves, parts, cost, cost)
-        candidate.low = self.least(candidate)
+        candidate.low = self.find_least(candidate)
         return candidate
 
     def node_cost(self, label: tuple[int, int]) -> float:
         cost = self._node_costs.get(label)
         if cost is None:
             cover, bag = label
-            cost = _checked(self.costs.node(self.vertices_of(bag), self.edges_of(cover)))
+            cost = _check_cost(self.costs.node(self.vertices_of(bag), self.edges_of(cover)))
             self._node_costs[label] = cost
         return cost
 
@@ -371,7 +371,7 @@ class _Optimiser:
         if cost is None:
             self.search.look()
             cost = self.costs.edge(parent.bag, parent.cover, child.bag, child.cover)
-            self._edge_costs[key] = _checked(cost)
+            self._edge_costs[key] = _check_cost(cost)
         return cost
 
     def vertices_of(self, bag: int) -> frozenset[str]:
@@ -390,7 +390,7 @@ def _tree(candidate: _Candidate) -> Node:
     return Node(candidate.bag, candidate.cover, tuple(_tree(child) for child in candidate.children))
 
 
-def _checked(cost: float) -> float:
+def _check_cost(cost: float) -> float:
     assert 0 <= cost < inf, f"expected a cost that is finite and not negative, got {cost}"
     return cost
 

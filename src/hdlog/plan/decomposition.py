@@ -78,10 +78,12 @@ def verify(decomposition: Decomposition, guards: Iterable[frozenset[str]] = ()) 
             raise InvalidDecomposition(f"cover: that of node {number}, {node.cover}, is no set of edges")
     for number, edge in enumerate(edges):
         if not any(edge <= node.bag for node in nodes):
-            raise InvalidDecomposition(f"condition 1: no bag contains edge {number} {_shown(edge)}")
+            raise InvalidDecomposition(f"condition 1: no bag contains edge {number} {_show(edge)}")
     for vertex in sorted(set().union(*(node.bag for node in nodes))):
         tops = [
-            n for n, node in enumerate(nodes) if vertex in node.bag and not _above(decomposition, n, vertex)
+            n
+            for n, node in enumerate(nodes)
+            if vertex in node.bag and not _is_in_parent(decomposition, n, vertex)
         ]
         if len(tops) > 1:
             raise InvalidDecomposition(
@@ -91,26 +93,26 @@ def verify(decomposition: Decomposition, guards: Iterable[frozenset[str]] = ()) 
         covered = decomposition.cover_vertices(node)
         if not node.bag <= covered:
             raise InvalidDecomposition(
-                f"condition 3: the cover of node {number} lacks {_shown(node.bag - covered)} of its bag"
+                f"condition 3: the cover of node {number} lacks {_show(node.bag - covered)} of its bag"
             )
         dropped = (covered - node.bag) & frozenset().union(*(below.bag for below in node.subtree()))
         if dropped:
             raise InvalidDecomposition(
-                f"condition 4, the special condition: {_shown(dropped)} of the cover of node {number} "
+                f"condition 4, the special condition: {_show(dropped)} of the cover of node {number} "
                 "comes back below it and is not in its bag"
             )
     for number, edge in enumerate(edges):
         if not any(decomposition.is_home(node, number) for node in nodes):
-            raise InvalidDecomposition(f"completeness: edge {number} {_shown(edge)} has no home")
+            raise InvalidDecomposition(f"completeness: edge {number} {_show(edge)} has no home")
     for guard in guards:
         if not any(guard <= node.bag for node in nodes):
-            raise InvalidDecomposition(f"guard: no bag contains {_shown(guard)}")
+            raise InvalidDecomposition(f"guard: no bag contains {_show(guard)}")
 
 
-def _above(decomposition: Decomposition, number: int, vertex: str) -> bool:
+def _is_in_parent(decomposition: Decomposition, number: int, vertex: str) -> bool:
     parent = decomposition.parent_of(number)
     return parent is not None and vertex in decomposition.nodes()[parent].bag
 
 
-def _shown(vertices: Iterable[str]) -> str:
+def _show(vertices: Iterable[str]) -> str:
     return "{" + ", ".join(sorted(vertices)) + "}"

@@ -212,12 +212,12 @@ class Estimator:
         """From now on, count the larger of two estimates, if no more than a share of the facts of an atom can match."""
         assert self.statistics is not None
         assert not self._factors, "nothing was estimated yet"
-        found = self.statistics.core(atoms)
-        if found is None or not any(
-            n < share * self.statistics.rows(a) for a, (n, _) in zip(atoms, found, strict=True)
+        cores = self.statistics.core(atoms)
+        if cores is None or not any(
+            n < share * self.statistics.rows(a) for a, (n, _) in zip(atoms, cores, strict=True)
         ):
             return
-        for atom, (rows, distinct) in zip(atoms, found, strict=True):
+        for atom, (rows, distinct) in zip(atoms, cores, strict=True):
             self._cores[id(atom)] = Factor(rows, distinct)
 
     def skew(self, a: Factor, b: Factor, variable: str) -> float:
@@ -258,11 +258,11 @@ class Estimator:
                 )
         return rows
 
-    def projected(self, factors: Sequence[Factor], columns: frozenset[str]) -> Factor:
+    def project(self, factors: Sequence[Factor], columns: frozenset[str]) -> Factor:
         """The join of factors, projected to some columns, as a factor."""
         rows = self._join_rows(factors)
         cores = _cores(factors)
-        core = self.projected(cores, columns) if cores else None
+        core = self.project(cores, columns) if cores else None
         distinct = {c: min([f.distinct[c] for f in factors if c in f.distinct] or [inf]) for c in columns}
         limit = 1.0
         for values in distinct.values():
@@ -278,12 +278,12 @@ class Estimator:
 
         The first is for much at once, the second for changes here and there. If that is above `most` it is not worked out.
         """
-        found = self._evaluation(factors, columns, meets, most)
+        costs = self._evaluation(factors, columns, meets, most)
         cores = _cores(factors)
-        if not cores or found[1] == inf:
-            return found
+        if not cores or costs[1] == inf:
+            return costs
         inside = self._evaluation(cores, columns, meets, most, dense=True)
-        return max(found[0], inside[0]), max(found[1], inside[1])
+        return max(costs[0], inside[0]), max(costs[1], inside[1])
 
     def _evaluation(
         self,
@@ -294,7 +294,7 @@ class Estimator:
         dense: bool = False,
     ) -> tuple[float, float]:
         best, pieces, once = inf if factors else 0.0, 0.0, 0.0
-        starts = list(range(len(factors))) if dense else self._spread_out(factors)
+        starts = list(range(len(factors))) if dense else self._choose_starts(factors)
         for start in starts:
             rows, candidates = self.work_from(
                 start, factors, columns, meets, most * len(starts) - pieces, dense
@@ -307,7 +307,7 @@ class Estimator:
         # Where to start is decided later, by averages, and these do not see the core.
         return once / len(starts) if dense else best, pieces / max(1, len(starts))
 
-    def _spread_out(self, factors: Sequence[Factor]) -> list[int]:
+    def _choose_starts(self, factors: Sequence[Factor]) -> list[int]:
         """Factors to start from: all, or a few from the smallest to the largest."""
         ordered = sorted(range(len(factors)), key=lambda i: factors[i].rows)
         most = self.numbers.starts
@@ -358,22 +358,22 @@ class Estimator:
         shared = operand.mask & bound
         if not shared or shared & (shared - 1):
             return 1.0
-        found = 0.0
+        correction = 0.0
         for other in chosen:
             if other.mask & shared:
                 key = (id(other), id(operand), shared)
                 if key not in self._corrections:
                     variable = next(v for v, bit in self._bits.items() if bit == shared)
                     self._corrections[key] = self.skew(other.factor, operand.factor, variable)
-                found = max(found, self._corrections[key])
-        return found
+                correction = max(correction, self._corrections[key])
+        return correction
 
 
 def _cores(factors: Sequence[Factor]) -> list[Factor]:
     """The cores of factors; none if they have none."""
-    found = [f.core for f in factors if f.core is not None]
-    assert len(found) in (0, len(factors)), "all factors of a rule have a core, or none has"
-    return found
+    cores = [f.core for f in factors if f.core is not None]
+    assert len(cores) in (0, len(factors)), "all factors of a rule have a core, or none has"
+    return cores
 
 
 @dataclass(frozen=True, eq=False)

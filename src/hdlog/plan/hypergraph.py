@@ -39,20 +39,20 @@ class Hypergraph:
         Edges of one component are linked by vertices outside the separator; an edge within the
         separator belongs to none.
         """
-        found: list[tuple[set[int], frozenset[str]]] = []
+        components: list[tuple[set[int], frozenset[str]]] = []
         for number in sorted(range(len(self.edges)) if edges is None else set(edges)):
             members, outside = {number}, self.edges[number] - separator
             if not outside:
                 continue
             apart = []
-            for other, vertices in found:
+            for other, vertices in components:
                 if vertices & outside:
                     members |= other
                     outside |= vertices
                 else:
                     apart.append((other, vertices))
-            found = [*apart, (members, outside)]
-        return tuple(sorted((frozenset(members) for members, _ in found), key=min))
+            components = [*apart, (members, outside)]
+        return tuple(sorted((frozenset(members) for members, _ in components), key=min))
 
 
 def of_body(atoms: Sequence[Atom]) -> Hypergraph:

@@ -154,7 +154,7 @@ def _values_made(body: Body) -> set[str]:
 def best_start(body: Body, preferred: int, fan_out: FanOut, numbers: Numbers) -> int:
     """The positive literal to begin with that leads to the least work; the preferred one unless that is half of its."""
     operands = operands_of(body, fan_out)
-    wanted = sum(operands[0].bits.get(name, 0) for name in body.needed((), body.built_ins))
+    wanted = sum(operands[0].bits.get(name, 0) for name in body.find_needed((), body.built_ins))
     work = {}
     for n, i in enumerate(body.positive):
         work[i] = operands[n].rows
@@ -170,7 +170,7 @@ class _Builder:
         self.body, self.start, self.fan_out, self.meets, self.reorder = body, start, fan_out, meets, reorder
         self.steps: list[Step] = []
         self.bound = set(body.literals[start].names) if start is not None else set[str]()
-        self.given = frozenset(self.bound)
+        self.start_names = frozenset(self.bound)
         self.columns = set(self.bound)
         """those of the relation: what is bound, without what was dropped"""
         self.built_ins = list(body.early)
@@ -195,21 +195,21 @@ class _Builder:
             return self._in_order_of_text(rest)
         operands = operands_of(self.body, self.fan_out)
         bits = operands[0].bits if operands else {}
-        wanted = sum(bits.get(name, 0) for name in self.body.needed((), self.body.built_ins))
+        wanted = sum(bits.get(name, 0) for name in self.body.find_needed((), self.body.built_ins))
         start = positive.index(self.start) if self.start in positive else None
         return greedy_order(operands, start, wanted, self.meets, bind=partial(self._bind, bits))
 
     def _in_order_of_text(self, waiting: list[int]) -> Iterator[Taken]:
         """Nothing is estimated; literals that meet are taken together all the same."""
         while waiting:
-            free = self._free(waiting[0])
+            free = self._find_free(waiting[0])
             taken = tuple(waiting[:1])
             if self._can_meet(waiting[0], free):
-                taken = tuple(n for n in waiting if self._free(n) == free and self._can_meet(n, free))
+                taken = tuple(n for n in waiting if self._find_free(n) == free and self._can_meet(n, free))
             waiting = [n for n in waiting if n not in taken]
             yield Taken(taken, 0.0, 0.0, False)
 
-    def _free(self, number: int) -> frozenset[str]:
+    def _find_free(self, number: int) -> frozenset[str]:
         return self.body.literals[self.body.positive[number]].names - self.bound
 
     def _can_meet(self, number: int, free: frozenset[str]) -> bool:
@@ -218,7 +218,7 @@ class _Builder:
 
     def _bind(self, bits: Mapping[str, int], mask: int) -> int:
         """What is bound if some variables are: those, what the start has bound, and the values that follow from them."""
-        bound = {name for name, bit in bits.items() if bit & mask} | self.given
+        bound = {name for name, bit in bits.items() if bit & mask} | self.start_names
         for _ in self.body.early:
             for item in self.body.early:
                 if isinstance(item, Bind) and names_used(item) <= bound:
@@ -230,7 +230,7 @@ class _Builder:
         self.waiting = [i for i in self.waiting if i not in literals]
         new = {name for i in literals for name in self.body.literals[i].names} - self.bound
         self.bound |= new
-        needed = self.body.needed(self.waiting, self.built_ins)
+        needed = self.body.find_needed(self.waiting, self.built_ins)
         kept = (self.columns | new) & needed
         drops = bool((self.columns | new) - kept) and bool(self.waiting)
         self.columns = kept

@@ -60,14 +60,14 @@ def make_node(
     `nodes` are those among the items, by name. Nodes of another `salt` are kept apart.
     """
     wanted = set(columns)
-    ordered, names = _canonical(items, wanted, most_orders)
-    canonical = tuple(_renamed(item, names) for item in ordered)
+    ordered, names = _canonicalise(items, wanted, most_orders)
+    canonical = tuple(_rename(item, names) for item in ordered)
     used = sorted((n for n in names if n in wanted), key=lambda n: names[n])
     heading = tuple(Variable(f"v{names[n]}") for n in used)
     text = f"{salt}{heading}{canonical}{counted}"
     name = f"#{'view' if counted else 'node'}-{hashlib.sha1(text.encode()).hexdigest()[:12]}"
     head = Atom(name, heading)
-    definition = Rule((head,), tuple(_flat(canonical, nodes)))
+    definition = Rule((head,), tuple(_flatten(canonical, nodes)))
     node = NodeRule(Rule((head,), canonical), definition, counted, estimate)
     return node, Atom(name, tuple(Variable(n) for n in used))
 
@@ -90,7 +90,7 @@ def _variables(item: BodyItem) -> Iterator[Variable]:
             yield item.variable
 
 
-def _canonical(
+def _canonicalise(
     items: Sequence[BodyItem], columns: set[str], most_orders: int
 ) -> tuple[list[BodyItem], dict[str, int]]:
     """An order of the items, and numbers for their variables, that do not depend on names."""
@@ -123,11 +123,11 @@ def _text(item: BodyItem, marks: Mapping[str, tuple[str, int]]) -> str:
     return repr(substitute(item, named))
 
 
-def _renamed(item: BodyItem, numbers: Mapping[str, int]) -> BodyItem:
+def _rename(item: BodyItem, numbers: Mapping[str, int]) -> BodyItem:
     return substitute(item, {n: Variable(f"v{i}") for n, i in numbers.items()})
 
 
-def _flat(items: Iterable[BodyItem], nodes: Mapping[str, NodeRule]) -> Iterator[BodyItem]:
+def _flatten(items: Iterable[BodyItem], nodes: Mapping[str, NodeRule]) -> Iterator[BodyItem]:
     """The items with the definitions of the nodes among them."""
     fresh = count()
     for item in items:

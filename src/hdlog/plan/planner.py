@@ -97,7 +97,7 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         return RulePlan(rule, "standard", str(reason), width)
     if plan is None:
         return RulePlan(rule, "standard", "no decomposition has a place for all its negations", width)
-    return planner.decided(plan, method, asked)
+    return planner.decide(plan, method, asked)
 
 
 class _RulePlanner:
@@ -115,31 +115,31 @@ class _RulePlanner:
             share = self.numbers.sure_core_share if recursive else self.numbers.core_share
             self.estimator.look_at_cores(self.atoms, share)
         self.nodes: dict[str, NodeRule] = {}
-        given = frozenset(v.name for atom in self.atoms for v in atom.variables())
-        self.inner, self.last = self._divided(given)
+        atom_names = frozenset(v.name for atom in self.atoms for v in atom.variables())
+        self.inner, self.last = self._divide_items(atom_names)
         """other items that one node can decide, and those that wait for the whole match"""
-        needed = frozenset().union(*map(item_variables, self.last)) & given
-        self.outputs = [frozenset(v.name for v in h.variables()) & given | needed for h in rule.heads]
+        needed = frozenset().union(*map(item_variables, self.last)) & atom_names
+        self.outputs = [frozenset(v.name for v in h.variables()) & atom_names | needed for h in rule.heads]
         self.together = bool(self.last) or not tuning.root_per_head
 
     def _salt(self, bag: tuple[str, ...]) -> str:
         return "" if self.tuning.sharing else f"{self.rule}{bag}"
 
-    def _divided(self, given: frozenset[str]) -> tuple[list[BodyItem], tuple[BodyItem, ...]]:
+    def _divide_items(self, atom_names: frozenset[str]) -> tuple[list[BodyItem], tuple[BodyItem, ...]]:
         inner: list[BodyItem] = []
         last: list[BodyItem] = []
         edges = [item_variables(atom) for atom in self.atoms]
         for item in self.rule.body:
             match item:
                 case Negation():
-                    (inner if item_variables(item) <= given else last).append(item)
+                    (inner if item_variables(item) <= atom_names else last).append(item)
                 case Filter():
                     (inner if any(item_variables(item) <= e for e in edges) else last).append(item)
                 case Bind():
                     last.append(item)
         return inner, tuple(last)
 
-    def decided(self, plan: RulePlan, method: Method, asked: str) -> RulePlan:
+    def decide(self, plan: RulePlan, method: Method, asked: str) -> RulePlan:
         """The plan, or the standard method where that is as good."""
         assert plan.costs is not None
         standard, tree = plan.costs
@@ -178,7 +178,7 @@ class _RulePlanner:
             [*self.atoms, *self.inner], self.estimator, self.tuning.worst_case_optimal, self.recursive
         )
         for heads, output in groups:
-            tree = planner.best(output)
+            tree = planner.find_best(output)
             if tree is None:
                 return None
             cost += tree.cost
@@ -194,7 +194,7 @@ class _RulePlanner:
             "hd",
             "",
             self.width,
-            _joined(roots),
+            _merge_roots(roots),
             tuple(self.nodes.values()),
             costs=(self.standard_cost, cost),
         )
@@ -212,7 +212,7 @@ class _RulePlanner:
         children = tuple(self._view(child) for child in node.children)
         items = (*node.items, *(child.atom for child in children))
         bag = tuple(sorted(node.bag))
-        kept, atom = self._kept(items, node.columns, True, node.view.rows, bag)
+        kept, atom = self._keep_join(items, node.columns, True, node.view.rows, bag)
         return TreeNode(bag, atom, node.items, children, node.view.rows, kept)
 
     # Hypertrees, as in the paper.
@@ -225,11 +225,11 @@ class _RulePlanner:
         costs = PaperCosts(self.estimator, [self.estimator.factor(a) for a in self.atoms])
         best: tuple[float, Decomposition] | None = None
         for width in range(self.width, self.width + self.numbers.wider + 1):
-            found = decompose(hypergraph, costs, width, guards, self.numbers.decomposition_budget)
-            if found is not None:
-                cost = _total(found, costs)
+            candidate = decompose(hypergraph, costs, width, guards, self.numbers.decomposition_budget)
+            if candidate is not None:
+                cost = _total(candidate, costs)
                 if best is None or cost < best[0]:
-                    best = (cost, found)
+                    best = (cost, candidate)
         if best is None:
             return None
         cost, decomposition = best
@@ -259,10 +259,10 @@ class _RulePlanner:
         if self.tuning.virtual and len(cover) == 1 and not mine and item_variables(cover[0]) == node.bag:
             return TreeNode(bag, cover[0], tuple(cover), children, size, None)
         items = (*cover, *mine)
-        kept, atom = self._kept(items, node.bag, False, size, bag)
+        kept, atom = self._keep_join(items, node.bag, False, size, bag)
         return TreeNode(bag, atom, items, children, size, kept)
 
-    def _kept(
+    def _keep_join(
         self,
         items: Sequence[BodyItem],
         columns: frozenset[str],
@@ -278,20 +278,20 @@ class _RulePlanner:
         return node.predicate, atom
 
 
-def _joined(roots: Sequence[Root]) -> tuple[Root, ...]:
+def _merge_roots(roots: Sequence[Root]) -> tuple[Root, ...]:
     """Heads whose roots have the same body as one."""
-    found: dict[frozenset[BodyItem], Root] = {}
+    by_body: dict[frozenset[BodyItem], Root] = {}
     for root in roots:
         assert root.rule is not None
         key = frozenset(root.rule.body)
-        if key in found:
-            before = found[key]
+        if key in by_body:
+            before = by_body[key]
             assert before.rule is not None
             rule = Rule(before.rule.heads + root.rule.heads, before.rule.body, before.rule.span)
-            found[key] = Root(before.heads + root.heads, before.tree, rule)
+            by_body[key] = Root(before.heads + root.heads, before.tree, rule)
         else:
-            found[key] = root
-    return tuple(found.values())
+            by_body[key] = root
+    return tuple(by_body.values())
 
 
 def _total(decomposition: Decomposition, costs: PaperCosts) -> float:

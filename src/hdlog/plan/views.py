@@ -63,22 +63,22 @@ class ViewPlanner:
         self._known: dict[tuple[frozenset[str], frozenset[str]], ViewNode | None] = {}
         self._seen = 0
 
-    def best(self, output: frozenset[str]) -> ViewNode | None:
+    def find_best(self, output: frozenset[str]) -> ViewNode | None:
         """The tree over all variables for some of them; what has nothing to do with them is worked out once."""
         self.output = output
         everything = frozenset().union(*(names for _, names in self.items))
         ground = [n for n, (_, names) in enumerate(self.items) if not names]
-        return self._best(everything, frozenset(), ground)
+        return self._find_best(everything, frozenset(), ground)
 
     def _tree(self, variables: frozenset[str]) -> ViewNode | None:
         key = (variables, variables & self.output)
         if key not in self._known:
             touching = [names for _, names in self.items if names & variables]
             separator = frozenset().union(*touching) - variables
-            self._known[key] = self._best(variables, separator, [])
+            self._known[key] = self._find_best(variables, separator, [])
         return self._known[key]
 
-    def _best(
+    def _find_best(
         self, variables: frozenset[str], separator: frozenset[str], ground: Sequence[int]
     ) -> ViewNode | None:
         touching = [n for n, (_, names) in enumerate(self.items) if names & variables]
@@ -106,7 +106,7 @@ class ViewPlanner:
         columns = separator | (variables & self.output)
         children = []
         cost = 0.0
-        for below in self._fallen_apart(variables - kept, touching):
+        for below in self._split_apart(variables - kept, touching):
             child = self._tree(below)
             if child is None or self._is_virtual(child):
                 return None
@@ -117,19 +117,19 @@ class ViewPlanner:
         self._seen += 4  # what follows takes so much longer
         here = [*ground, *(n for n in touching if self.items[n][1] <= bag)]
         factors = [self.factors[n] for n in here if n in self.factors] + [c.view for c in children]
-        given = frozenset().union(*(f.distinct for f in factors))
+        factor_names = frozenset().union(*(f.distinct for f in factors))
         needed = columns | frozenset().union(*(self.items[n][1] for n in here))
-        if not needed <= given:
+        if not needed <= factor_names:
             return None
         most = (limit - cost) / self.updates
         shortest, average = self.estimator.evaluation(factors, columns, self.meets, most)
         cost += shortest + self.updates * average
         if cost >= limit:
             return None
-        view = self.estimator.projected(factors, columns)
+        view = self.estimator.project(factors, columns)
         return ViewNode(bag, columns, tuple(self.items[n][0] for n in here), tuple(children), cost, view)
 
-    def _fallen_apart(self, variables: frozenset[str], touching: Iterable[int]) -> list[frozenset[str]]:
+    def _split_apart(self, variables: frozenset[str], touching: Iterable[int]) -> list[frozenset[str]]:
         """The connected parts of some variables."""
         parts: list[frozenset[str]] = [frozenset((v,)) for v in sorted(variables)]
         for number in touching:

@@ -113,8 +113,8 @@ def _sample(arity: int) -> str:
 
 
 def _wrong_arity(atom: Atom, wanted: int, how: str) -> Problem:
-    given = len(atom.terms)
-    message = f"predicate {atom.name} has {_arguments(given)} here, but {how} {_arguments(wanted)}"
+    count = len(atom.terms)
+    message = f"predicate {atom.name} has {_arguments(count)} here, but {how} {_arguments(wanted)}"
     return Problem("arity", message, atom.span)
 
 
@@ -152,10 +152,10 @@ def _check_pattern(call: Call) -> Iterator[Problem]:
         for place in _PATTERNS.get(call.function, (None, None))
     )
     if isinstance(pattern, Literal) and (flags is None or isinstance(flags, Literal)):
-        given = flags.lexical if isinstance(flags, Literal) else ""
-        if not is_pattern(pattern.lexical, given, posix=call.function == "match"):
-            told = f" with the flags {given!r}" if given else ""
-            message = f"{pattern} is no regular expression{told}"
+        letters = flags.lexical if isinstance(flags, Literal) else ""
+        if not is_pattern(pattern.lexical, letters, posix=call.function == "match"):
+            with_flags = f" with the flags {letters!r}" if letters else ""
+            message = f"{pattern} is no regular expression{with_flags}"
             yield Problem("pattern", message, pattern.span or call.span)
 
 
@@ -187,7 +187,7 @@ def _inner_calls(expression: Expression) -> Iterator[Call]:
 
 def check_rule(rule: Rule) -> list[Problem]:
     """What is unsafe; only where nothing is, what is unused."""
-    return list(check_safety(rule)) or list(unused_variables(rule))
+    return list(check_safety(rule)) or list(check_unused(rule))
 
 
 def check_safety(rule: Rule) -> Iterator[Problem]:
@@ -201,7 +201,7 @@ def check_safety(rule: Rule) -> Iterator[Problem]:
                 )
             elif variable.name not in bound:
                 if rule.is_fact:
-                    message, hint = f"a fact has no variables, but this one has {variable}", ""
+                    message = f"a fact has no variables, but this one has {variable}"
                     hint = 'write a string as "text"' if ":" not in head.name else ""
                 else:
                     message = f"variable {variable} of the head does not occur in the body"
@@ -237,19 +237,19 @@ def _names(expression: Expression) -> set[str]:
 def check_body(body: tuple[BodyItem, ...], outer: set[str], elsewhere: Counter[str]) -> Iterator[Problem]:
     """`outer` have a value from around the body; `elsewhere` counts names outside nested bodies."""
     bound = bound_variables(body, outer)
-    given = Counter(dict.fromkeys(outer, 1))
-    given.update(
+    times_bound = Counter(dict.fromkeys(outer, 1))
+    times_bound.update(
         {v.name for i in body if isinstance(i, Atom) for v in i.variables()}
         | {v.name for i in body if isinstance(i, Aggregate) and not i.correlated for v in i.group}
     )
     for item in body:
         match item:
             case Filter(condition):
-                yield from _unbound(condition, bound, item, "the filter")
+                yield from _check_bound(condition, bound, item, "the filter")
             case Bind(expression, variable):
-                yield from _unbound(expression, bound, item, "the expression")
-                given[variable.name] += 1
-                if given[variable.name] > 1 or variable.is_wildcard:
+                yield from _check_bound(expression, bound, item, "the expression")
+                times_bound[variable.name] += 1
+                if times_bound[variable.name] > 1 or variable.is_wildcard:
                     hint = f"use another variable, or compare: FILTER({variable} = ...)"
                     yield Problem(
                         "rebound", f"variable {variable} has a value already", _at(variable, item), hint
@@ -259,13 +259,13 @@ def check_body(body: tuple[BodyItem, ...], outer: set[str], elsewhere: Counter[s
             case Aggregate():
                 yield from check_aggregate(item, bound, elsewhere)
                 for call in item.calls:
-                    given[call.result.name] += 1
-                    if given[call.result.name] > 1:
+                    times_bound[call.result.name] += 1
+                    if times_bound[call.result.name] > 1:
                         message = f"variable {call.result} has a value already"
                         yield Problem("rebound", message, _at(call.result, item), "use another variable")
 
 
-def _unbound(
+def _check_bound(
     expression: Expression, bound: set[str], item: Filter | Bind | Aggregate, where: str
 ) -> Iterator[Problem]:
     for variable in dict.fromkeys(expression_variables(expression)):
@@ -321,28 +321,28 @@ def check_aggregate(item: Aggregate, bound: set[str], elsewhere: Counter[str]) -
     yield from check_body(item.body, group if item.correlated else set(), elsewhere)
     for call in item.calls:
         if call.argument is not None:
-            yield from _unbound(call.argument, inner, item, f"{call.function.upper()}")
+            yield from _check_bound(call.argument, inner, item, f"{call.function.upper()}")
 
 
 def _names_outside(rule: Rule) -> Counter[str]:
     """How often each name occurs outside the negations and aggregates of a rule."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for head in rule.heads:
-        found.update(v.name for v in head.variables())
+        counts.update(v.name for v in head.variables())
     for item in rule.body:
         match item:
             case Atom():
-                found.update(v.name for v in item.variables())
+                counts.update(v.name for v in item.variables())
             case Filter(condition):
-                found.update(v.name for v in expression_variables(condition))
+                counts.update(v.name for v in expression_variables(condition))
             case Bind(expression, variable):
-                found.update([variable.name, *(v.name for v in expression_variables(expression))])
+                counts.update([variable.name, *(v.name for v in expression_variables(expression))])
             case Aggregate():
-                found.update(c.result.name for c in item.calls)
-    return found
+                counts.update(c.result.name for c in item.calls)
+    return counts
 
 
-def unused_variables(rule: Rule) -> Iterator[Problem]:
+def check_unused(rule: Rule) -> Iterator[Problem]:
     occurrences = list(_occurrences(rule))
     counts = Counter(v.name for v in occurrences)
     for variable in occurrences:
@@ -382,10 +382,10 @@ def _body_occurrences(body: Iterable[BodyItem]) -> Iterator[Variable]:
 
 
 def check_strata(program: Program) -> Iterator[Problem]:
-    for cycle in DependencyGraph(program).unstratified():
+    for cycle in DependencyGraph(program).find_unstratified_cycles():
         first = cycle[0]
         how = "negation" if first.sign == "negated" else "aggregation"
-        message = f"recursion through {how}: {_shown(first.head)} depends on itself"
+        message = f"recursion through {how}: {_show_predicate(first.head)} depends on itself"
         notes = tuple(_step(program, d) for d in cycle if d.rule != NO_RULE)
         hint = f"break the cycle: {how} may only look at predicates that do not depend on the head"
         yield Problem("stratification", message, program.rules[first.rule].span, hint, notes=notes)
@@ -395,8 +395,8 @@ def _step(program: Program, dependency: Dependency) -> str:
     word = {"positive": "", "negated": "NOT ", "aggregated": "an aggregate of "}[dependency.sign]
     span = program.rules[dependency.rule].span
     place = f" ({span})" if span else ""
-    return f"{_shown(dependency.head)} needs {word}{_shown(dependency.body)}{place}"
+    return f"{_show_predicate(dependency.head)} needs {word}{_show_predicate(dependency.body)}{place}"
 
 
-def _shown(predicate: Predicate) -> str:
+def _show_predicate(predicate: Predicate) -> str:
     return predicate.name.removeprefix("head ")

@@ -62,7 +62,7 @@ class DependencyGraph:
         self.predicates = program.predicates
         self._sorts = {arity: tuple(p for p in self.predicates if p.arity == arity) for arity in (1, 2)}
 
-    def reached(self, atom: Atom) -> tuple[Predicate, ...]:
+    def find_reached(self, atom: Atom) -> tuple[Predicate, ...]:
         """The predicates whose facts an atom can match, or that a head atom can add to."""
         if not atom.is_triple:
             return (atom.predicate,)
@@ -74,13 +74,15 @@ class DependencyGraph:
     @cached_property
     def dependencies(self) -> tuple[Dependency, ...]:
         """Rules over triples depend, and are depended on, through the hubs, not predicate by predicate."""
-        found: dict[Dependency, None] = {}
+        dependencies: dict[Dependency, None] = {}
         for number, rule in enumerate(self.program.rules):
             for atom, sign in body_atoms(rule.body):
                 for head in rule.heads:
-                    found.setdefault(Dependency(writer(head), reader(atom), sign, number))
-        found |= dict.fromkeys(self._hub_dependencies({n for d in found for n in (d.head, d.body)}))
-        return tuple(found)
+                    dependencies.setdefault(Dependency(writer(head), reader(atom), sign, number))
+        dependencies |= dict.fromkeys(
+            self._hub_dependencies({n for d in dependencies for n in (d.head, d.body)})
+        )
+        return tuple(dependencies)
 
     def _hub_dependencies(self, used: set[Predicate]) -> Iterator[Dependency]:
         for predicate in self._sorts[1] + self._sorts[2]:
@@ -130,9 +132,9 @@ class DependencyGraph:
             for head in rule.heads:
                 rules[self.component_of[writer(head)]].setdefault(number)
         strata: dict[int, int] = {}
-        found = []
+        components = []
         for number in sorted(members):
-            inner = recursive = False
+            recursive = False
             stratum = 0
             for predicate in members[number]:
                 for d in self.by_head.get(predicate, ()):
@@ -143,10 +145,10 @@ class DependencyGraph:
             strata[number] = stratum
             visible = tuple(p for p in members[number] if p not in HUBS)
             if visible or rules[number]:
-                found.append(Component(visible, tuple(rules[number]), recursive, stratum))
-        return tuple(found)
+                components.append(Component(visible, tuple(rules[number]), recursive, stratum))
+        return tuple(components)
 
-    def unstratified(self) -> Iterator[tuple[Dependency, ...]]:
+    def find_unstratified_cycles(self) -> Iterator[tuple[Dependency, ...]]:
         """For each component with negation or aggregation inside: a cycle through it."""
         seen = set()
         for d in self.dependencies:

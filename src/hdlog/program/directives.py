@@ -41,27 +41,27 @@ class TableFile:
 
 def table_file(directive: Directive) -> TableFile:
     """What a directive says that `directive_problems` finds nothing wrong with."""
-    given = dict(directive.parameters)
-    rfc4180 = _is_on(given, "rfc4180")
-    delimiter = given.get("delimiter", "," if rfc4180 else "\t")
-    columns = given.get("columns")
+    parameters = dict(directive.parameters)
+    rfc4180 = _is_on(parameters, "rfc4180")
+    delimiter = parameters.get("delimiter", "," if rfc4180 else "\t")
+    columns = parameters.get("columns")
     ending = "facts" if directive.kind == "input" else "csv"
-    compress = _is_on(given, "compress")
+    compress = _is_on(parameters, "compress")
     default = f"{directive.name}.{ending}{'.gz' if compress else ''}"
     return TableFile(
         directive.name,
-        given.get("IO", _KINDS[directive.kind][0]),
-        given.get("filename", default),
+        parameters.get("IO", _KINDS[directive.kind][0]),
+        parameters.get("filename", default),
         _DELIMITERS.get(delimiter, delimiter),
-        _is_on(given, "headers"),
+        _is_on(parameters, "headers"),
         rfc4180,
         compress,
         None if columns is None else tuple(map(int, columns.split(":"))),
     )
 
 
-def _is_on(given: Mapping[str, str], name: str) -> bool:
-    return given.get(name, "false") == "true"
+def _is_on(parameters: Mapping[str, str], name: str) -> bool:
+    return parameters.get(name, "false") == "true"
 
 
 def directive_problems(directive: Directive) -> Iterator[Problem]:
@@ -83,5 +83,5 @@ def directive_problems(directive: Directive) -> Iterator[Problem]:
             yield problem(f"{name} is true or false, not {value}")
         elif name == "delimiter" and len(_DELIMITERS.get(value, value).encode()) != 1:
             yield problem(f"a delimiter is one character of ASCII, not {value!r}")
-        elif name == "columns" and not all(part.isdigit() for part in value.split(":")):
+        elif name == "columns" and not all(part.isdecimal() and part.isascii() for part in value.split(":")):
             yield problem(f'columns are numbers with colons between, as in "0:2", not {value!r}')

@@ -219,13 +219,13 @@ class Program:
     @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
         """Every predicate that occurs, in the order of first occurrence."""
-        found = dict.fromkeys(Predicate(d.name, len(d.attributes)) for d in self.declarations)
+        predicates = dict.fromkeys(Predicate(d.name, len(d.attributes)) for d in self.declarations)
         for rule in self.rules:
             for head in rule.heads:
-                found.setdefault(head.predicate)
+                predicates.setdefault(head.predicate)
             for atom, _ in body_atoms(rule.body):
-                found.setdefault(atom.predicate)
-        return tuple(found)
+                predicates.setdefault(atom.predicate)
+        return tuple(predicates)
 
     @cached_property
     def has_triples(self) -> bool:

@@ -82,9 +82,9 @@ class _Normaliser:
         self.current = rule
         heads = tuple(_head(h) for h in rule.heads)
         for body in self.bodies(rule.body, set()):
-            self.rules.append(Rule(heads, self.connected(heads, body), rule.span, rule.method))
+            self.rules.append(Rule(heads, self.separate_unconnected(heads, body), rule.span, rule.method))
 
-    def connected(self, heads: Sequence[Atom], body: Sequence[BodyItem]) -> tuple[BodyItem, ...]:
+    def separate_unconnected(self, heads: Sequence[Atom], body: Sequence[BodyItem]) -> tuple[BodyItem, ...]:
         """A body without parts that share no variable with its heads or with the rest: an atom says whether they match.
 
         Matches of such parts would be multiplied with those of the others, only to be told apart nowhere.
@@ -93,27 +93,29 @@ class _Normaliser:
         parts = _connected_parts(body)
         if len([names for names, _ in parts if names]) < 2:
             return tuple(body)
-        found: list[BodyItem] = []
+        kept: list[BodyItem] = []
         for names, items in parts:
             if not names or names & wanted or not any(isinstance(i, Atom) for i in items):
-                found += items
+                kept += items
             else:
                 atom = Atom(_name("some", tuple(items)), ())
                 self.rules.append(Rule((atom,), tuple(items)))
-                found.append(atom)
-        return tuple(found)
+                kept.append(atom)
+        return tuple(kept)
 
     def bodies(self, items: Sequence[BodyItem], outer: set[str]) -> Iterator[tuple[BodyItem, ...]]:
         """Core bodies that together match what the items match, each match in just one of them."""
-        plain = [_named(i, n) for n, i in enumerate(items) if isinstance(i, Atom | Filter | Bind)]
-        found: list[list[BodyItem]] = [list(plain)]
+        plain = [_name_wildcards(i, n) for n, i in enumerate(items) if isinstance(i, Atom | Filter | Bind)]
+        bodies: list[list[BodyItem]] = [list(plain)]
         for item in items:
             if isinstance(item, Aggregate):
-                found = [[*b, *more] for b in found for more in self.aggregate(item, _ready(b, outer))]
+                bodies = [
+                    [*b, *more] for b in bodies for more in self.aggregate(item, _select_ready(b, outer))
+                ]
         for item in items:
             if isinstance(item, Negation):
-                found = [[*b, self.negation(item, b, outer)] for b in found]
-        for body in found:
+                bodies = [[*b, self.negation(item, b, outer)] for b in bodies]
+        for body in bodies:
             yield tuple(body)
 
     def negation(self, item: Negation, around: list[BodyItem], outer: set[str]) -> Negation:
@@ -122,10 +124,10 @@ class _Normaliser:
             return Negation((_body_atom(_atom_of(item.body[0])),), (), item.span)
         bound = bound_variables(tuple(around), outer) - {v.name for v in item.local}
         shared = sorted(_free_names(item.body) & bound)
-        aux = self.auxiliary("not", item.body, shared, around, outer)
+        aux = self.define_auxiliary("not", item.body, shared, around, outer)
         return Negation((aux,), (), item.span)
 
-    def auxiliary(
+    def define_auxiliary(
         self,
         kind: str,
         body: Sequence[BodyItem],
@@ -140,7 +142,7 @@ class _Normaliser:
             body = [*self.domain(names, around, outer), *body]
         head = Atom(_name(kind, (body, names, extra)), variables)
         for core in self.bodies(body, set()):
-            self.rules.append(Rule((head,), self.connected([head], core)))
+            self.rules.append(Rule((head,), self.separate_unconnected([head], core)))
         return head
 
     def domain(self, names: list[str], around: list[BodyItem], outer: set[str]) -> list[BodyItem]:
@@ -150,7 +152,7 @@ class _Normaliser:
         aggregate. Where they alone give a value, there is no such atom.
         """
         finished = [i for i in around if not isinstance(i, Negation) and i not in self._recursive_atoms]
-        known = _ready(finished, outer)
+        known = _select_ready(finished, outer)
         missing = set(names) - bound_variables(tuple(known), outer)
         if missing:
             self._complain(missing)
@@ -167,7 +169,7 @@ class _Normaliser:
         """The atoms of the current rule's body, as the core has them, that depend on its heads."""
         heads = {self._component_of[writer(head)] for head in self.current.heads}
         atoms = ((n, i) for n, i in enumerate(self.current.body) if isinstance(i, Atom))
-        return [_named(atom, n) for n, atom in atoms if self._component_of[reader(atom)] in heads]
+        return [_name_wildcards(atom, n) for n, atom in atoms if self._component_of[reader(atom)] in heads]
 
     def _complain(self, names: Iterable[str]) -> None:
         """The rule needs a value from the recursion it takes part in."""
@@ -187,7 +189,7 @@ class _Normaliser:
         group = [v.name for v in item.group]
         ways: list[list[BodyItem]] = [[]]
         for call in item.calls:
-            value = self.aggregated(item, call, group, around)
+            value = self.define_aggregate(item, call, group, around)
             more: list[list[BodyItem]] = [[value]]
             if item.correlated and call.function in ("count", "sum"):
                 has = Atom(_name("group", value), tuple(map(Variable, group)))
@@ -196,10 +198,10 @@ class _Normaliser:
             ways = [[*way, *m] for way in ways for m in more]
         yield from ways
 
-    def aggregated(
+    def define_aggregate(
         self, item: Aggregate, call: AggregateCall, group: list[str], around: list[BodyItem]
     ) -> Atom:
-        body = [_named(i, n) if isinstance(i, Atom) else i for n, i in enumerate(item.body)]
+        body = [_name_wildcards(i, n) if isinstance(i, Atom) else i for n, i in enumerate(item.body)]
         argument = call.argument
         if argument is not None and not isinstance(argument, Variable):
             body.append(Bind(argument, Variable("#value")))
@@ -207,7 +209,7 @@ class _Normaliser:
         own = sorted(bound_variables(tuple(body), set(group)) - set(group))
         if item.correlated and not _counts_wildcards(item):
             own = [name for name in own if not name.startswith(WILDCARD)]
-        source = self.auxiliary("matches", body, group, around, set(), own)
+        source = self.define_auxiliary("matches", body, group, around, set(), own)
         keys = tuple(map(Variable, group))
         if call.distinct and argument is not None:
             values = Atom(_name("values", (source, argument)), (*keys, argument))
@@ -232,18 +234,18 @@ def _atom_of(item: BodyItem) -> Atom:
     return item
 
 
-def _ready(body: Sequence[BodyItem], outer: set[str]) -> list[BodyItem]:
+def _select_ready(body: Sequence[BodyItem], outer: set[str]) -> list[BodyItem]:
     """The items of a body that need nothing from outside it."""
     bound = bound_variables(tuple(body), outer)
 
-    def ready(item: BodyItem) -> bool:
+    def is_ready(item: BodyItem) -> bool:
         if isinstance(item, Bind):
             return {v.name for v in expression_variables(item.expression)} <= bound
         if isinstance(item, Filter):
             return {v.name for v in expression_variables(item.condition)} <= bound
         return True
 
-    return [i for i in body if ready(i)]
+    return [i for i in body if is_ready(i)]
 
 
 def _connected_parts(body: Sequence[BodyItem]) -> list[tuple[set[str], list[BodyItem]]]:
@@ -284,7 +286,7 @@ def _name(kind: str, content: object) -> str:
     return f"#{kind}-{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"
 
 
-def _named(item: Item, number: int) -> Item:
+def _name_wildcards(item: Item, number: int) -> Item:
     """An atom with a name for each `_`."""
     if not isinstance(item, Atom):
         return item

@@ -15,9 +15,9 @@ from hdlog.errors import TermTooLarge
 from hdlog.program.terms import LANG_STRING, XSD_STRING, BlankNode, Constant, Iri, Literal, Skolem
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_UNESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+UNESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _TO_ESCAPE = re.compile(r'[\\"\n\r\t]')
-_ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
+ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 SKOLEM = "_:skolem."
 """What the text of a Skolem term begins with."""
 MOST_CHARACTERS = 1 << 20
@@ -27,7 +27,6 @@ Node = TypeVar("Node")
 
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _LANGUAGE = re.compile(r"[A-Za-z]+(-[A-Za-z0-9]+)*")
-_LABEL = re.compile(r"[\w:]([\w:.·-]*[\w:·-])?")
 
 
 def is_iri(text: str) -> bool:
@@ -39,10 +38,6 @@ def is_language(text: str) -> bool:
     return _LANGUAGE.fullmatch(text) is not None
 
 
-def is_label(text: str) -> bool:
-    return _LABEL.fullmatch(text) is not None
-
-
 def quote(text: str) -> str:
     return '"' + _TO_ESCAPE.sub(lambda m: _ESCAPES[m.group()], text) + '"'
 
@@ -51,14 +46,14 @@ def unquote(text: str) -> str:
     """The string in quotes, its escapes replaced."""
     if "\\" not in text:
         return text[1:-1]
-    return _ESCAPED.sub(_unescaped, text[1:-1])
+    return ESCAPED.sub(_unescape, text[1:-1])
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found.group(1)
+def _unescape(match: re.Match[str]) -> str:
+    code = match.group(1)
     if code[0] in "uU" and len(code) > 1:
         return chr(int(code[1:], 16))
-    return _UNESCAPES.get(code, code)
+    return UNESCAPES.get(code, code)
 
 
 def term_text(term: Constant) -> str:
@@ -73,7 +68,7 @@ def term_text(term: Constant) -> str:
             return f"_:{label}"
         case Skolem():
             whole: Constant = term
-            return skolem_text(whole, _taken_apart)
+            return skolem_text(whole, _take_apart)
 
 
 def skolem_text(root: Node, take_apart: Callable[[Node], str | tuple[str, Sequence[Node]]]) -> str:
@@ -82,11 +77,11 @@ def skolem_text(root: Node, take_apart: Callable[[Node], str | tuple[str, Sequen
     length = len(SKOLEM)
     waiting = [root]
     while waiting:
-        found = take_apart(waiting.pop())
-        if isinstance(found, str):
-            tokens.append(f"t{_hex(found)}")
+        text_or_parts = take_apart(waiting.pop())
+        if isinstance(text_or_parts, str):
+            tokens.append(f"t{_hex(text_or_parts)}")
         else:
-            name, arguments = found
+            name, arguments = text_or_parts
             tokens.append(skolem_token(name, len(arguments)))
             waiting += reversed(arguments)
         length += len(tokens[-1]) + 1
@@ -95,7 +90,7 @@ def skolem_text(root: Node, take_apart: Callable[[Node], str | tuple[str, Sequen
     return SKOLEM + ".".join(tokens)
 
 
-def _taken_apart(term: Constant) -> str | tuple[str, Sequence[Constant]]:
+def _take_apart(term: Constant) -> str | tuple[str, Sequence[Constant]]:
     return (term.name, term.arguments) if isinstance(term, Skolem) else term_text(term)
 
 
@@ -120,10 +115,10 @@ def parse_term(text: str) -> Constant:
         if mark[0] == "@":
             return Literal(lexical, LANG_STRING, mark[1:].lower())
         return Literal(lexical, mark[3:-1])
-    return _parsed_skolem(text) or BlankNode(text[2:])
+    return _parse_skolem(text) or BlankNode(text[2:])
 
 
-def _parsed_skolem(text: str) -> Constant | None:
+def _parse_skolem(text: str) -> Constant | None:
     made: list[Constant] = []
     parts = skolem_parts(text)
     for name, arguments in parts or ():

@@ -37,9 +37,9 @@ def without_names(rule: Rule) -> Rule:
 
 class _Numbered(dict[str, Term]):
     def __missing__(self, name: str) -> Variable:
-        found = Variable("_" if name == "_" else str(len(self)))
-        self[name] = found
-        return found
+        variable = Variable("_" if name == "_" else str(len(self)))
+        self[name] = variable
+        return variable
 
     def get(self, name: str, default: object = None) -> Term:
         return self[name]
@@ -50,37 +50,39 @@ class _Substitution:
         self.terms = terms
 
     def variable(self, variable: Variable) -> Variable:
-        found = self.terms.get(variable.name, variable)
-        assert isinstance(found, Variable), "a variable that gets a value stays one"
-        return found
+        replacement = self.terms.get(variable.name, variable)
+        assert isinstance(replacement, Variable), "a variable that gets a value stays one"
+        return replacement
 
-    def expression(self, given: Expression) -> Expression:
-        if isinstance(given, Call):
-            return Call(given.function, tuple(map(self.expression, given.arguments)), given.span)
-        return self.term(given)
+    def expression(self, expression: Expression) -> Expression:
+        if isinstance(expression, Call):
+            return Call(
+                expression.function, tuple(map(self.expression, expression.arguments)), expression.span
+            )
+        return self.term(expression)
 
-    def term(self, given: Term) -> Term:
-        return self.terms.get(given.name, given) if isinstance(given, Variable) else given
+    def term(self, term: Term) -> Term:
+        return self.terms.get(term.name, term) if isinstance(term, Variable) else term
 
     def item(self, item: Item) -> Item:
-        found: BodyItem
+        substituted: BodyItem
         match item:
             case Atom():
-                found = Atom(item.name, tuple(map(self.term, item.terms)), item.span)
+                substituted = Atom(item.name, tuple(map(self.term, item.terms)), item.span)
             case Negation():
-                found = Negation(
+                substituted = Negation(
                     tuple(map(self.item, item.body)), tuple(map(self.variable, item.local)), item.span
                 )
             case Filter():
-                found = Filter(self.expression(item.condition), item.span)
+                substituted = Filter(self.expression(item.condition), item.span)
             case Bind():
-                found = Bind(self.expression(item.expression), self.variable(item.variable), item.span)
+                substituted = Bind(self.expression(item.expression), self.variable(item.variable), item.span)
             case Aggregate():
                 body = tuple(map(self.item, item.body))
                 group = tuple(map(self.variable, item.group))
                 calls = tuple(map(self.call, item.calls))
-                found = Aggregate(body, group, calls, item.correlated, item.span)
-        return found  # type: ignore[return-value]
+                substituted = Aggregate(body, group, calls, item.correlated, item.span)
+        return substituted  # type: ignore[return-value]
 
     def call(self, call: AggregateCall) -> AggregateCall:
         argument = None if call.argument is None else self.expression(call.argument)

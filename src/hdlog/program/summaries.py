@@ -110,16 +110,16 @@ class Extremes:
         self.counts = Counter(dict(terms))
         self.keys: list[Key] = sorted(total_order_key(t) for t in terms)
         self.terms = {total_order_key(t): t for t in terms}
-        self.bound = None if complete else self._outermost(self.keys, inner=True)
+        self.bound = None if complete else self._pick_outermost(self.keys, inner=True)
         kinds = {order_key(t)[0] for t in terms}
         assert len(kinds) == 1, "a bag of several kinds has no extreme value"
         (self.kind,) = kinds
 
-    def _outermost(self, keys: list[Key], inner: bool = False) -> Key:
+    def _pick_outermost(self, keys: list[Key], inner: bool = False) -> Key:
         """The extreme key of some, or, with `inner`, the one farthest from it."""
         return keys[-1] if self.largest is not inner else keys[0]
 
-    def _in_sight(self, key: Key) -> bool:
+    def _is_in_sight(self, key: Key) -> bool:
         if self.bound is None:
             return True
         return key >= self.bound if self.largest else key <= self.bound
@@ -132,7 +132,7 @@ class Extremes:
             except NoValue:
                 raise OutOfSight from None
             key = total_order_key(term)
-            if not self._in_sight(key):
+            if not self._is_in_sight(key):
                 continue
             if not self.counts[term]:
                 insort(self.keys, key)
@@ -144,7 +144,7 @@ class Extremes:
 
     def value(self) -> Constant | None:
         if self.keys:
-            return self.terms[self._outermost(self.keys)]
+            return self.terms[self._pick_outermost(self.keys)]
         if self.bound is None:
             return None
         raise OutOfSight

@@ -30,7 +30,6 @@ _STRING_FUNCTIONS = frozenset(
         "str",
         "souffle_string",
         "substr",
-        "substr0",
         "bytesubstr",
         "ucase",
         "lcase",
@@ -50,19 +49,19 @@ _INTEGER_FUNCTIONS = (
 def resolve(types: tuple[TypeDeclaration, ...]) -> dict[str, str]:
     """Each type name with the primitive it comes down to; "" where it comes down to none or two."""
     declared = {t.name: t for t in types}
-    found = {p: p for p in PRIMITIVES}
+    primitives = {p: p for p in PRIMITIVES}
 
     def primitive(name: str, above: tuple[str, ...]) -> str:
-        if name in found:
-            return found[name]
+        if name in primitives:
+            return primitives[name]
         if name not in declared or name in above:
             return ""
         members = {primitive(m, (*above, name)) for m in declared[name].members}
         return members.pop() if len(members) == 1 else ""
 
     for name in declared:
-        found.setdefault(name, primitive(name, ()))
-    return found
+        primitives.setdefault(name, primitive(name, ()))
+    return primitives
 
 
 def attribute_types(program: Program) -> dict[str, tuple[str, ...]]:
@@ -94,10 +93,10 @@ def constant_type(term: Constant) -> str:
 def fits(constant: Constant, wanted: str) -> bool:
     if wanted in ("", "any"):
         return True
-    given = constant_type(constant)
+    actual = constant_type(constant)
     if wanted == "unsigned":
-        return given == "number" and isinstance(constant, Literal) and constant.lexical[:1] != "-"
-    return given == wanted
+        return actual == "number" and isinstance(constant, Literal) and constant.lexical[:1] != "-"
+    return actual == wanted
 
 
 def expression_type(expression: Expression, variables: Mapping[str, str]) -> str:
@@ -124,7 +123,7 @@ def variable_types(rule: Rule, attributes: Mapping[str, tuple[str, ...]]) -> dic
     """Types of the variables of a rule, from the atoms they occur in and the values they are given."""
     types: dict[str, str] = {}
     for atom in _atoms(rule.body):
-        for term, wanted in _typed(atom, attributes):
+        for term, wanted in _pair_with_types(atom, attributes):
             if isinstance(term, Variable) and not term.is_wildcard and wanted not in ("", "any"):
                 types.setdefault(term.name, wanted)
     for _ in range(2):
@@ -167,7 +166,7 @@ def _atoms(body: tuple[BodyItem, ...]) -> Iterator[Atom]:
             yield from _atoms(item.body)
 
 
-def _typed(atom: Atom, attributes: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Term, str]]:
+def _pair_with_types(atom: Atom, attributes: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Term, str]]:
     wanted = attributes.get(atom.name, ())
     return zip(atom.terms, wanted, strict=False)
 
@@ -183,15 +182,15 @@ def check_types(program: Program) -> Iterator[Problem]:
         for expression, span in _expressions(rule.body):
             yield from _check_expression(expression, types, span)
         for atom in (*_atoms(rule.body), *rule.heads):
-            for position, (term, wanted) in enumerate(_typed(atom, attributes)):
+            for position, (term, wanted) in enumerate(_pair_with_types(atom, attributes)):
                 place = f"attribute {program.declared[atom.name].attributes[position].name} of {atom.name}"
                 if isinstance(term, Variable):
-                    given = types.get(term.name, "")
-                    if given and wanted not in ("", "any") and not _compatible(given, wanted):
-                        yield _clash(f"variable {term}", given, place, wanted, term.span or atom.span)
+                    actual = types.get(term.name, "")
+                    if actual and wanted not in ("", "any") and not _is_compatible(actual, wanted):
+                        yield _clash(f"variable {term}", actual, place, wanted, term.span or atom.span)
                 elif not fits(term, wanted):
-                    given = constant_type(term) or "resource"
-                    yield _clash(f"constant {term}", given, place, wanted, term_span(term) or atom.span)
+                    actual = constant_type(term) or "resource"
+                    yield _clash(f"constant {term}", actual, place, wanted, term_span(term) or atom.span)
 
 
 _SYMBOL_ARGUMENTS = frozenset(
@@ -210,8 +209,8 @@ def _check_expression(
     if not isinstance(expression, Call):
         return
     span = expression.span or span
-    given = [expression_type(a, types) for a in expression.arguments]
-    known = {g for g in given if g not in ("", "any")}
+    argument_types = [expression_type(a, types) for a in expression.arguments]
+    known = {t for t in argument_types if t not in ("", "any")}
     others = ", ".join(sorted(known - {"symbol"}))
     if expression.function in _SYMBOL_ARGUMENTS and others:
         yield Problem("type", f"{expression.function} takes symbols, not a {others}", span)
@@ -237,16 +236,16 @@ def _expressions(body: tuple[BodyItem, ...]) -> Iterator[tuple[Expression, Span 
                 yield from ((c.argument, item.span) for c in item.calls if c.argument is not None)
 
 
-def _compatible(given: str, wanted: str) -> bool:
-    return given == wanted or {given, wanted} == {"number", "unsigned"}
+def _is_compatible(actual: str, wanted: str) -> bool:
+    return actual == wanted or {actual, wanted} == {"number", "unsigned"}
 
 
 def term_span(term: Term) -> Span | None:
     return getattr(term, "span", None)
 
 
-def _clash(what: str, given: str, place: str, wanted: str, span: Span | None) -> Problem:
-    return Problem("type", f"{what} is a {given}, but {place} is a {wanted}", span)
+def _clash(what: str, actual: str, place: str, wanted: str, span: Span | None) -> Problem:
+    return Problem("type", f"{what} is a {actual}, but {place} is a {wanted}", span)
 
 
 def _check_type_names(program: Program) -> Iterator[Problem]:

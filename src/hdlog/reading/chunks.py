@@ -59,8 +59,8 @@ class Intake:
             return [""] * predicate.arity
         if len(declared) != predicate.arity:
             raise InputError(
-                f"{place}{_counted(predicate.arity, 'column')}, but {predicate.name} has "
-                f"{_counted(len(declared), 'attribute')}"
+                f"{place}{_format_count(predicate.arity, 'column')}, but {predicate.name} has "
+                f"{_format_count(len(declared), 'attribute')}"
             )
         return [a.type for a in declared]
 
@@ -91,7 +91,7 @@ class Intake:
                 self.add(Predicate(TRIPLE, 3), [members[rows], types, classes[rows]], len(rows))
 
     def chunk(self) -> Chunk:
-        facts = {p: _joined(parts) for p, parts in self._parts.items()}
+        facts = {p: _join_parts(parts) for p, parts in self._parts.items()}
         return Chunk(self.terms.texts(), facts, self.rows)
 
 
@@ -120,12 +120,12 @@ class Reading(Intake):
             )
         chunk = super().chunk()
         if self.split.scope:
-            chunk.texts = _scoped(chunk.texts, self.split.scope)
+            chunk.texts = _scope_blank_nodes(chunk.texts, self.split.scope)
         chunk.skipped, chunk.problems = self.skipped, self.problems
         return chunk
 
 
-def _scoped(texts: pa.Array, scope: str) -> pa.Array:
+def _scope_blank_nodes(texts: pa.Array, scope: str) -> pa.Array:
     """Blank nodes of a file as nodes of that file: labels mean nothing outside of it."""
     blank = pc.starts_with(texts, "_:")
     if not pc.any(blank).as_py():
@@ -135,11 +135,11 @@ def _scoped(texts: pa.Array, scope: str) -> pa.Array:
     return pc.replace_with_mask(texts, own, pc.binary_join_element_wise(f"_:b.{scope}.", labels, ""))
 
 
-def _joined(parts: list[list[Places]]) -> list[Places]:
+def _join_parts(parts: list[list[Places]]) -> list[Places]:
     return parts[0] if len(parts) == 1 else [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
-def _counted(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 

@@ -60,15 +60,15 @@ def skolem_ids(name: str, arguments: Sequence[StoreIds], rows: int) -> StoreIds:
     state = np.full(rows, 42, np.uint64)
     for column in (np.full(rows, name_number(name)), np.full(rows, len(arguments)), *arguments):
         state = _hash_long(column.astype(np.int64).view(np.uint64), state)
-    found: StoreIds = (state & np.uint64(SKOLEMS - 1)).view(np.int64) | np.int64(SKOLEMS)
-    return found
+    ids: StoreIds = (state & np.uint64(SKOLEMS - 1)).view(np.int64) | np.int64(SKOLEMS)
+    return ids
 
 
 def _hash_long(values: NDArray[np.uint64], seed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """XXH64 of one 64-bit number."""
     state = seed + _P5 + np.uint64(8)
-    state ^= _rotated(values * _P2, 31) * _P1
-    state = _rotated(state, 27) * _P1 + _P4
+    state ^= _rotate(values * _P2, 31) * _P1
+    state = _rotate(state, 27) * _P1 + _P4
     state ^= state >> np.uint64(33)
     state *= _P2
     state ^= state >> np.uint64(29)
@@ -77,5 +77,5 @@ def _hash_long(values: NDArray[np.uint64], seed: NDArray[np.uint64]) -> NDArray[
     return state
 
 
-def _rotated(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+def _rotate(values: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
     return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))

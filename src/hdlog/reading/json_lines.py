@@ -16,7 +16,7 @@ from hdlog.errors import InputError
 from hdlog.program.model import Predicate
 from hdlog.reading.chunks import Reading, groups
 from hdlog.reading.kernels import Places
-from hdlog.reading.splits import Split, blocks, opened
+from hdlog.reading.splits import Split, blocks, open_split
 from hdlog.reading.values import BAD, object_ids
 
 _decoder: Any = json.JSONDecoder()
@@ -37,16 +37,16 @@ def read_json(reading: Reading) -> None:
         lines = block.removesuffix(b"\n").split(b"\n")
         lengths = np.fromiter(map(len, lines), np.int64, len(lines)) + 1
         places = start + np.cumsum(lengths) - lengths
-        with _no_collection():
+        with _pause_collection():
             try:
-                facts = _regular(block, keys, reading.split.table)
+                facts = _read_regular(block, keys, reading.split.table)
             except (ValueError, LookupError, TypeError, RecursionError):
-                facts, places = _one_by_one(lines, places, keys, reading)
+                facts, places = _read_one_by_one(lines, places, keys, reading)
             _add(facts, places, reading)
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _pause_collection() -> Iterator[None]:
     """Have Python's garbage collector wait: it takes four times as long as the parser, and finds nothing in JSON."""
     enabled = gc.isenabled()
     gc.disable()
@@ -59,7 +59,7 @@ def _no_collection() -> Iterator[None]:
 
 def _first_keys(split: Split) -> tuple[str, ...]:
     """The keys of the first object of a file, unless it names its predicate."""
-    with opened(split) as stream:
+    with open_split(split) as stream:
         for line in iter(stream.readline, b""):
             try:
                 first = json.loads(line)
@@ -70,11 +70,11 @@ def _first_keys(split: Split) -> tuple[str, ...]:
     return ()
 
 
-def _names_its_predicate(given: dict[str, Any]) -> bool:
-    return "predicate" in given and "args" in given
+def _names_its_predicate(entry: dict[str, Any]) -> bool:
+    return "predicate" in entry and "args" in entry
 
 
-def _regular(block: bytes, keys: Sequence[str], name: str) -> Facts:
+def _read_regular(block: bytes, keys: Sequence[str], name: str) -> Facts:
     """The facts of lines that are all well-formed and of one kind; any other line raises some exception."""
     lines = block.decode().removesuffix("\n").split("\n")
     scanned = list(map(_decoder.scan_once, lines, repeat(0)))
@@ -99,7 +99,7 @@ def _require(claim: bool) -> None:
         raise ValueError
 
 
-def _one_by_one(
+def _read_one_by_one(
     lines: Sequence[bytes], places: Places, keys: Sequence[str], reading: Reading
 ) -> tuple[Facts, Places]:
     names, arguments, kept = [], [], []
@@ -119,27 +119,27 @@ def _one_by_one(
 def _fact(line: bytes, keys: Sequence[str], name: str) -> tuple[str, Sequence[Any]]:
     """The fact of a line, or a ValueError that says what is wrong with it."""
     try:
-        given = json.loads(line)
+        entry = json.loads(line)
     except RecursionError:
         raise ValueError("values within values cannot be part of a fact") from None
-    if not isinstance(given, dict):
-        raise ValueError(f"an object is expected, not {_spelt(given)}")
-    if _names_its_predicate(given):
-        name, values = given["predicate"], given["args"]
+    if not isinstance(entry, dict):
+        raise ValueError(f"an object is expected, not {_spell(entry)}")
+    if _names_its_predicate(entry):
+        name, values = entry["predicate"], entry["args"]
         if not isinstance(name, str) or not isinstance(values, list):
             raise ValueError('"predicate" is a string and "args" a list')
-    elif given.keys() == set(keys):
-        values = [given[key] for key in keys]
+    elif entry.keys() == set(keys):
+        values = [entry[key] for key in keys]
     else:
         expected = f"{', '.join(keys)}, as in the first object" if keys else "predicate, args"
-        raise ValueError(f"the keys are {', '.join(given)}, not {expected}")
+        raise ValueError(f"the keys are {', '.join(entry)}, not {expected}")
     for value in values:
         if type(value) not in _VALUES:
-            raise ValueError(f"{_spelt(value)} is not a value a fact can have")
+            raise ValueError(f"{_spell(value)} is not a value a fact can have")
     return name, values
 
 
-def _spelt(value: Any) -> str:
+def _spell(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) < 40 else f"{text[:40]}..."
 

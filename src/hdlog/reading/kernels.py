@@ -22,7 +22,7 @@ Slots = NDArray[np.uint64]
 
 _i8, _u8, _u1, _b1 = types.int64, types.uint64, types.uint8, types.boolean
 _two = types.UniTuple(_i8, 2)  # type: ignore[no-untyped-call]
-_given = types.Array(_u1, 1, "C", readonly=True)
+_bytes = types.Array(_u1, 1, "C", readonly=True)
 _places = types.Array(_i8, 1, "C", readonly=True)
 _options: dict[str, Any] = {"cache": True, "nogil": True}
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,7 +36,7 @@ literals are written the one canonical way, only an ESCAPE comes after a backsla
 
 
 def _classes() -> NDArray[np.uint16]:
-    found = np.zeros(256, np.uint16)
+    classes = np.zeros(256, np.uint16)
     for kind, members in (
         (LETTER, _LETTERS),
         (DIGIT, _DIGITS),
@@ -50,8 +50,8 @@ def _classes() -> NDArray[np.uint16]:
         (ESCAPE, b'\\"nrt'),
         (RARE_ESCAPE, b"bf'"),
     ):
-        found[list(members)] |= np.uint16(kind)
-    return found
+        classes[list(members)] |= np.uint16(kind)
+    return classes
 
 
 def _constant(text: str) -> Bytes:
@@ -78,7 +78,7 @@ _PLUS, _SMALL_E = b"+e"
 _APOSTROPHE, _SMALL_B, _SMALL_N, _SMALL_R, _SMALL_T = b"'bnrt"
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _character(data: Bytes, i: int, end: int) -> Any:
     """The code point of more than one byte that begins here, or 0 if these bytes are not UTF-8."""
     first = np.int64(data[i])
@@ -107,7 +107,7 @@ def _width(point: int) -> int:
     return 2 if point < 0x800 else 3 if point < 0x10000 else 4
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _iri(data: Bytes, i: int, end: int) -> int:
     """The end of the plain absolute IRI that begins here with its angle bracket, or -1."""
     i += 1
@@ -151,7 +151,7 @@ def _iri(data: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _blank(data: Bytes, i: int, end: int) -> int:
     """The end of the plain blank node that begins here, or -1."""
     i += 2
@@ -168,7 +168,7 @@ def _blank(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _tag(data: Bytes, i: int, end: int) -> int:
     """The end of a language tag that is a language, a script if any, and a region if any; or -1.
 
@@ -195,7 +195,7 @@ def _tag(data: Bytes, i: int, end: int) -> int:
         i += 1
 
 
-@njit(_b1(_given, _i8, _i8, _given), **_options)
+@njit(_b1(_bytes, _i8, _i8, _bytes), **_options)
 def _says(data: Bytes, i: int, end: int, text: Bytes) -> bool:
     """Whether the text stands here."""
     if i < 0 or i + text.shape[0] > end:
@@ -206,8 +206,8 @@ def _says(data: Bytes, i: int, end: int, text: Bytes) -> bool:
     return bool(j == 0)
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
-def _escaped(data: Bytes, i: int, end: int) -> Any:
+@njit(_i8(_bytes, _i8, _i8), **_options)
+def _decode_escape(data: Bytes, i: int, end: int) -> Any:
     """The code point that hexadecimal digits behind a `\\u` or `\\U` stand for, or -1; `i` is where the letter is."""
     digits = 4 if data[i] == _SMALL_U else 8
     if i + digits >= end:
@@ -221,7 +221,7 @@ def _escaped(data: Bytes, i: int, end: int) -> Any:
     return -1 if 0xD800 <= point < 0xE000 or point >= 0x110000 else point
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _literal(data: Bytes, i: int, end: int) -> int:
     """The end of the literal that begins here, if it is plain, or -1."""
     i += 1
@@ -237,7 +237,7 @@ def _literal(data: Bytes, i: int, end: int) -> int:
         elif byte == _BACKSLASH and i + 1 < end and _CLASSES[data[i + 1]] & (ESCAPE | RARE_ESCAPE):
             i += 2
         elif byte == _BACKSLASH and i + 1 < end and (data[i + 1] == _SMALL_U or data[i + 1] == _LARGE_U):
-            if _escaped(data, i + 1, end) < 0:
+            if _decode_escape(data, i + 1, end) < 0:
                 return -1
             i += 6 if data[i + 1] == _SMALL_U else 10
         else:
@@ -255,7 +255,7 @@ def _literal(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _blanks(data: Bytes, i: int, end: int) -> int:
     """The end of the spaces and tabs that begin here."""
     while i < end and (data[i] == _SPACE or data[i] == _TAB):
@@ -263,7 +263,7 @@ def _blanks(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _rest(data: Bytes, i: int, end: int) -> int:
     """Where the next line begins, if nothing but a comment is left of this one, or -1."""
     i = _blanks(data, i, end)
@@ -277,7 +277,7 @@ def _rest(data: Bytes, i: int, end: int) -> int:
     return i + 1 if data[i] == _LF else -1
 
 
-@njit(_i8(_given, _i8, _i8, _b1), **_options)
+@njit(_i8(_bytes, _i8, _i8, _b1), **_options)
 def _term(data: Bytes, i: int, end: int, literals: bool) -> int:
     """The end of the plain term that begins here, or -1."""
     if i >= end:
@@ -289,7 +289,7 @@ def _term(data: Bytes, i: int, end: int, literals: bool) -> int:
     return _literal(data, i, end) if literals and data[i] == _QUOTE else -1
 
 
-@njit(_u8(_given, _i8), **_options)
+@njit(_u8(_bytes, _i8), **_options)
 def _word(data: Bytes, at: int) -> Any:
     """Eight bytes as a number: one load, once the compiler is through with it."""
     i = np.uint64(at)
@@ -299,8 +299,8 @@ def _word(data: Bytes, at: int) -> Any:
     return word
 
 
-@njit(_b1(_given, _i8, _given, _i8, _i8), **_options)
-def _same(data: Bytes, low: int, others: Bytes, other: int, length: int) -> bool:
+@njit(_b1(_bytes, _i8, _bytes, _i8, _i8), **_options)
+def _is_same(data: Bytes, low: int, others: Bytes, other: int, length: int) -> bool:
     """Whether as many bytes are the same in two places."""
     if length < 8:
         j = 0
@@ -313,22 +313,22 @@ def _same(data: Bytes, low: int, others: Bytes, other: int, length: int) -> bool
     return bool(_word(data, low + length - 8) == _word(others, other + length - 8))
 
 
-@njit(_i8(_given, _i8, _i8, _b1, _i8[:, ::1], _i8), **_options)
-def _statement(data: Bytes, i: int, end: int, quads: bool, found: Places, row: int) -> int:
+@njit(_i8(_bytes, _i8, _i8, _b1, _i8[:, ::1], _i8), **_options)
+def _statement(data: Bytes, i: int, end: int, quads: bool, places: Places, row: int) -> int:
     """Where the next line begins, if a plain triple or quad begins here, or -1; its terms' places go to a row."""
     after = -1
     if row > 0:
         # Most subjects are that of the line before.
-        length = found[1, row - 1] - found[0, row - 1]
+        length = places[1, row - 1] - places[0, row - 1]
         if (
             i + length < end
             and data[i + length] == _SPACE
-            and _same(data, found[0, row - 1], data, i, length)
+            and _is_same(data, places[0, row - 1], data, i, length)
         ):
             after = i + length
     if after < 0:
         after = _term(data, i, end, False)
-    found[0, row], found[1, row] = i, after
+    places[0, row], places[1, row] = i, after
     if after < 0:
         return -1
     for place in (2, 4):
@@ -338,7 +338,7 @@ def _statement(data: Bytes, i: int, end: int, quads: bool, found: Places, row: i
         after = _term(data, i, end, place == 4)
         if after < 0:
             return -1
-        found[place, row], found[place + 1, row] = i, after
+        places[place, row], places[place + 1, row] = i, after
     i = _blanks(data, after, end)
     if quads and i > after and i < end and data[i] != _DOT:
         i = _term(data, i, end, False)
@@ -350,13 +350,13 @@ def _statement(data: Bytes, i: int, end: int, quads: bool, found: Places, row: i
     return _rest(data, i + 1, end)
 
 
-@njit(_two(_given, _b1, _i8[:, ::1], _i8[:, ::1]), **_options)
-def scan(data: Bytes, quads: bool, found: Places, others: Places) -> tuple[int, int]:
+@njit(_two(_bytes, _b1, _i8[:, ::1], _i8[:, ::1]), **_options)
+def scan(data: Bytes, quads: bool, places: Places, others: Places) -> tuple[int, int]:
     """Find the terms of lines of N-Triples or N-Quads; how many triples there are, and how many lines that are not plain.
 
-    `found` gets begin and end of subject, predicate and object of each triple; `others` begin and end of each
+    `places` gets begin and end of subject, predicate and object of each triple; `others` begin and end of each
     line that is malformed, or that needs a closer look: escapes or users in IRIs, tags with variants. Both have a column
-    for each line. Everything in `found` is well-formed.
+    for each line. Everything in `places` is well-formed.
     """
     end = data.shape[0]
     rows = unclear = i = 0
@@ -364,7 +364,7 @@ def scan(data: Bytes, quads: bool, found: Places, others: Places) -> tuple[int, 
         start = _blanks(data, i, end)
         after = _rest(data, start, end)
         if after < 0:
-            after = _statement(data, start, end, quads, found, rows)
+            after = _statement(data, start, end, quads, places, rows)
             rows += after >= 0
         if after < 0:
             after = start
@@ -377,8 +377,8 @@ def scan(data: Bytes, quads: bool, found: Places, others: Places) -> tuple[int, 
     return rows, unclear
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
-def _inline(data: Bytes, low: int, high: int) -> Any:
+@njit(_i8(_bytes, _i8, _i8), **_options)
+def _parse_integer(data: Bytes, low: int, high: int) -> Any:
     """The id of an integer in its shortest form, from its digits; 0 if it is none, or too large to be its own id."""
     i = low + (low < high and data[low] == _MINUS)
     if i >= high or high - i > 19 or (data[i] == _ZERO and high - low > 1):
@@ -393,22 +393,22 @@ def _inline(data: Bytes, low: int, high: int) -> Any:
     return INTEGERS + (np.int64(value) if i == low else -np.int64(value))
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _integer(data: Bytes, low: int, high: int) -> Any:
     """The id of a literal that is an integer in its shortest form, or 0."""
     quote = high - _INTEGER_MARK.shape[0]
-    return _inline(data, low + 1, quote) if _says(data, quote, high, _INTEGER_MARK) else 0
+    return _parse_integer(data, low + 1, quote) if _says(data, quote, high, _INTEGER_MARK) else 0
 
 
-@njit(_i8[::1](_given, _places, _i8), **_options)
+@njit(_i8[::1](_bytes, _places, _i8), **_options)
 def integers(data: Bytes, offsets: Places, digits: int) -> Places:
     """The id of each text that is an integer in its shortest form, of at most so many digits; 0 for others."""
-    found = np.zeros(offsets.shape[0] - 1, np.int64)
-    for n in range(found.shape[0]):
+    ids = np.zeros(offsets.shape[0] - 1, np.int64)
+    for n in range(ids.shape[0]):
         low, high = offsets[n], offsets[n + 1]
         if low < high and high - low - (data[low] == _MINUS) <= digits:
-            found[n] = _inline(data, low, high)
-    return found
+            ids[n] = _parse_integer(data, low, high)
+    return ids
 
 
 @njit(_i8(_i8, _u1[::1], _i8), **_options)
@@ -437,7 +437,7 @@ def _put(point: int, texts: Bytes, at: int) -> int:
     return at + width
 
 
-@njit(_i8(_given, _i8, _i8, _u1[::1], _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8, _u1[::1], _i8), **_options)
 def _copy_string(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int:
     """Write what stands between the quotes of a literal the one way it is written; the end of it."""
     while low < high:
@@ -459,12 +459,12 @@ def _copy_string(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int
             at += 1
             low += 2
         else:
-            at = _put(_escaped(data, low + 1, high), texts, at)
+            at = _put(_decode_escape(data, low + 1, high), texts, at)
             low += 6 if data[low + 1] == _SMALL_U else 10
     return at
 
 
-@njit(_i8(_given, _i8, _i8, _u1[::1], _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8, _u1[::1], _i8), **_options)
 def _copy_literal(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int:
     """Write a literal the one way it is written: xsd:string goes without saying, tags are in lower case. Its end.
 
@@ -485,7 +485,7 @@ def _copy_literal(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> in
     return at
 
 
-@njit(_u8(_given, _i8, _i8), **_options)
+@njit(_u8(_bytes, _i8, _i8), **_options)
 def _hash(texts: Bytes, low: int, high: int) -> Any:
     """A hash of 32 bits."""
     state = np.uint64(high - low) * _PRIME
@@ -501,7 +501,7 @@ def _hash(texts: Bytes, low: int, high: int) -> Any:
     return (state * _PRIME) >> np.uint64(32)
 
 
-@njit(_u8(_given, _i8, _i8, _u8, _u8[::1], _given, _i8[::1]), **_options)
+@njit(_u8(_bytes, _i8, _i8, _u8, _u8[::1], _bytes, _i8[::1]), **_options)
 def _slot(data: Bytes, low: int, high: int, tag: Any, slots: Slots, texts: Bytes, starts: Places) -> Any:
     """The slot of the text that stands here, or the empty one where it belongs."""
     mask = np.uint64(slots.shape[0] - 1)
@@ -510,13 +510,13 @@ def _slot(data: Bytes, low: int, high: int, tag: Any, slots: Slots, texts: Bytes
         if slots[slot] >> np.uint64(32) == tag:
             known = np.int64(slots[slot] & _HALF) - 1
             length = starts[known + 1] - starts[known]
-            if length == high - low and _same(data, low, texts, starts[known], length):
+            if length == high - low and _is_same(data, low, texts, starts[known], length):
                 break
         slot = (slot + np.uint64(1)) & mask
     return slot
 
 
-@njit(_i8(_given, _i8[::1], _i8[::1], _i8, _u8[::1], _u1[::1], _i8[::1], _i8[::1], _i8[::1]), **_options)
+@njit(_i8(_bytes, _i8[::1], _i8[::1], _i8, _u8[::1], _u1[::1], _i8[::1], _i8[::1], _i8[::1]), **_options)
 def intern(
     data: Bytes, begins: Places, ends: Places, done: int,
     slots: Slots, texts: Bytes, starts: Places, size: Places, ids: Places,
@@ -530,7 +530,7 @@ def intern(
     for n in range(done, begins.shape[0]):
         low, high = begins[n], ends[n]
         if n > 0 and high - low == ends[n - 1] - begins[n - 1]:
-            if _same(data, low, data, begins[n - 1], high - low):
+            if _is_same(data, low, data, begins[n - 1], high - low):
                 ids[n] = ids[n - 1]
                 continue
         last = size[0]
@@ -574,7 +574,7 @@ def move(slots: Slots, larger: Slots) -> None:
             larger[slot] = entry
 
 
-@njit(_i8(_given, _i8, _i8), **_options)
+@njit(_i8(_bytes, _i8, _i8), **_options)
 def _integer_type(data: Bytes, low: int, high: int) -> int:
     """Which of the integer types of XML Schema has this local name, or -1."""
     for n in range(_INTEGER_NAMES.shape[0]):
@@ -584,7 +584,7 @@ def _integer_type(data: Bytes, low: int, high: int) -> int:
     return -1
 
 
-@njit(_b1(_given, _i8, _i8), **_options)
+@njit(_b1(_bytes, _i8, _i8), **_options)
 def _is_double(data: Bytes, low: int, high: int) -> bool:
     """Whether these are the digits of a finite double: [+-] digits, a point among or around them, an exponent if any."""
     if low < high and (data[low] == _MINUS or data[low] == _PLUS):
@@ -610,7 +610,7 @@ def _is_double(data: Bytes, low: int, high: int) -> bool:
     return bool(low == high)
 
 
-@njit(types.void(_given, _places, _u1[::1], _i8[::1], _b1[::1]), **_options)
+@njit(types.void(_bytes, _places, _u1[::1], _i8[::1], _b1[::1]), **_options)
 def classify(data: Bytes, starts: Places, kinds: Bytes, integers: Places, shortest: Any) -> None:
     """The kind of each term; for integers of 64 bits their value, and whether they are xsd:integer in the shortest form."""
     for n in range(starts.shape[0] - 1):

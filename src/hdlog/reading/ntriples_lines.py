@@ -29,6 +29,7 @@ _SHORTEST_TRIPLE = len(b"_:s <p:> _:o.")
 _TYPE = f"<{RDF_TYPE}>"
 _DOCUMENTS = {"ttl": ("Turtle", ox.RdfFormat.TURTLE), "rdf": ("RDF/XML", ox.RdfFormat.RDF_XML)}
 _PLACE = re.compile(r"^Parser error [^:]*: ")
+_ANONYMOUS = "anonymous."
 _MADE_UP = re.compile(r"[0-9a-f]{24,32}")
 """Labels that pyoxigraph gives to nodes that have none."""
 Refuse = Callable[[int, str], None]
@@ -56,34 +57,37 @@ def read_document(reading: Reading) -> None:
 
     try:
         triples = ox.parse(content(reading.split), format=rdf_format)
-        lines = ox.serialize(_renamed(triples), format=ox.RdfFormat.N_TRIPLES)
+        lines = ox.serialize(_rename_blank_nodes(triples), format=ox.RdfFormat.N_TRIPLES)
     except SyntaxError as error:
         raise InputError(f"{path}:{error.lineno or 1}: {_reason(error)}{note}") from None
     _read(cut_blocks(BytesIO(lines or b"")), False, reading, refuse)
 
 
-def _renamed(triples: Iterable[ox.Quad]) -> Iterator[ox.Triple]:
-    """Nodes without a label are numbered as they come, so that the same file has the same nodes every time."""
+def _rename_blank_nodes(triples: Iterable[ox.Quad]) -> Iterator[ox.Triple]:
+    """Nodes without a label are numbered as they come, so that the same file has the same nodes every time. No label that somebody
+    writes begins as theirs do."""
     names: dict[str, ox.BlankNode] = {}
 
-    def renamed(term: Any) -> Any:
-        if isinstance(term, ox.BlankNode) and _MADE_UP.fullmatch(term.value):
-            return names.setdefault(term.value, ox.BlankNode(f"anonymous.{len(names)}"))
-        return term
+    def rename(term: Any) -> Any:
+        if not isinstance(term, ox.BlankNode):
+            return term
+        if _MADE_UP.fullmatch(term.value):
+            return names.setdefault(term.value, ox.BlankNode(f"{_ANONYMOUS}{len(names)}"))
+        return ox.BlankNode(f"_{term.value}") if term.value.lstrip("_").startswith(_ANONYMOUS) else term
 
     for triple in triples:
-        yield ox.Triple(renamed(triple.subject), triple.predicate, renamed(triple.object))
+        yield ox.Triple(rename(triple.subject), triple.predicate, rename(triple.object))
 
 
-def _read(given: Iterable[tuple[int, bytes]], quads: bool, reading: Reading, refuse: Refuse) -> None:
+def _read(placed_blocks: Iterable[tuple[int, bytes]], quads: bool, reading: Reading, refuse: Refuse) -> None:
     names = TermTable()
     parts = [_no_triples()]
-    for start, block in given:
+    for start, block in placed_blocks:
         data = np.frombuffer(block, np.uint8)
-        found = np.empty((6, len(data) // _SHORTEST_TRIPLE + 1), np.int64)
+        places = np.empty((6, len(data) // _SHORTEST_TRIPLE + 1), np.int64)
         others = np.empty((2, len(data) // 2 + 1), np.int64)
-        rows, unclear = kernels.scan(data, quads, found, others)
-        parts.append(_numbered(data, found[:, :rows], reading.terms, names))
+        rows, unclear = kernels.scan(data, quads, places, others)
+        parts.append(_number_terms(data, places[:, :rows], reading.terms, names))
         if unclear:
             lines = [(start + low, block[low:high]) for low, high in others[:, :unclear].T.tolist()]
             texts = _look_closer(lines, quads, refuse)
@@ -100,10 +104,10 @@ def _no_triples() -> tuple[Places, Places, Places]:
     return none, none, none
 
 
-def _numbered(
-    data: Bytes, found: Places, terms: TermTable, names: TermTable
+def _number_terms(
+    data: Bytes, places: Places, terms: TermTable, names: TermTable
 ) -> tuple[Places, Places, Places]:
-    s, p, o = found[0:2], found[2:4], found[4:6]
+    s, p, o = places[0:2], places[2:4], places[4:6]
     return terms.add(data, *s), names.add(data, *p), terms.add(data, *o)
 
 
@@ -117,19 +121,19 @@ def _add(predicate: str, subjects: Places, objects: Places, reading: Reading) ->
 def _look_closer(lines: list[tuple[int, bytes]], quads: bool, refuse: Refuse) -> list[tuple[str, str, str]]:
     """The triples of lines that are not plain, or are malformed."""
     try:
-        return _parsed(b"\n".join(line for _, line in lines), quads)
+        return _parse(b"\n".join(line for _, line in lines), quads)
     except SyntaxError:
         pass
-    found = []
+    triples = []
     for place, line in lines:
         try:
-            found += _parsed(line, quads)
+            triples += _parse(line, quads)
         except SyntaxError as error:
             refuse(place, _reason(error))
-    return found
+    return triples
 
 
-def _parsed(lines: bytes, quads: bool) -> list[tuple[str, str, str]]:
+def _parse(lines: bytes, quads: bool) -> list[tuple[str, str, str]]:
     parsed = ox.parse(lines, format=ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES)
     return [(str(t.subject), str(t.predicate), _object_text(t.object)) for t in parsed]
 

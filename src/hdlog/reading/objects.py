@@ -63,10 +63,10 @@ class Collector(Intake):
         for predicate, rows in self._rows.items():
             self._add_rows(predicate, rows)
         self._rows = {}
-        found = [*self._chunks, self.chunk()] if self.rows else self._chunks
-        for predicate in dict.fromkeys(p for chunk in found for p in chunk.facts):
+        chunks = [*self._chunks, self.chunk()] if self.rows else self._chunks
+        for predicate in dict.fromkeys(p for chunk in chunks for p in chunk.facts):
             self._check_arity(predicate)
-        return found
+        return chunks
 
     def _check_arity(self, predicate: Predicate) -> None:
         known = self._arities.get(predicate.name)
@@ -78,27 +78,27 @@ class Collector(Intake):
 
     # Anything.
 
-    def take(self, given: FactInput) -> None:
+    def take(self, facts: FactInput) -> None:
         interrupts.check()
-        if isinstance(given, str | Path):
-            self._chunks += self._read_files([given], "")
-        elif isinstance(given, Mapping):
-            for name, table in given.items():
+        if isinstance(facts, str | Path):
+            self._chunks += self._read_files([facts], "")
+        elif isinstance(facts, Mapping):
+            for name, table in facts.items():
                 self.table(name, table)
-        elif isinstance(given, ox.Store) or hasattr(given, "triples"):
-            self.triples(given)
-        elif isinstance(given, tuple) and given:
-            self.fact(given)
-        elif isinstance(given, ox.Triple | ox.Quad):
-            self.triples([given])
-        elif isinstance(given, Iterable):
-            self._take_each(given)
+        elif isinstance(facts, ox.Store) or hasattr(facts, "triples"):
+            self.triples(facts)
+        elif isinstance(facts, tuple) and facts:
+            self.fact(facts)
+        elif isinstance(facts, ox.Triple | ox.Quad):
+            self.triples([facts])
+        elif isinstance(facts, Iterable):
+            self._take_each(facts)
         else:
-            raise InputError(f"cannot read facts from {type(given).__name__}")
+            raise InputError(f"cannot read facts from {type(facts).__name__}")
 
-    def _take_each(self, given: Iterable[Any]) -> None:
+    def _take_each(self, facts: Iterable[Any]) -> None:
         with interrupts.let_through():
-            items = list(given)
+            items = list(facts)
         paths: list[str | Path] = []
         triples = []
         for item in items:
@@ -115,17 +115,17 @@ class Collector(Intake):
         if triples:
             self.triples(triples)
 
-    def fact(self, given: tuple[Any, ...]) -> None:
+    def fact(self, fact: tuple[Any, ...]) -> None:
         """(Predicate, row of terms), or (name, value, ...)."""
-        if isinstance(given[0], Predicate):
-            predicate, row = given
+        if isinstance(fact[0], Predicate):
+            predicate, row = fact
             if len(row) != predicate.arity:
                 raise InputError(f"{predicate} has {predicate.arity} arguments, not {len(row)}")
             self._rows.setdefault(predicate, []).append(row)
-        elif type(given[0]) is str:
-            self._rows.setdefault(Predicate(given[0], len(given) - 1), []).append(given[1:])
+        elif type(fact[0]) is str:
+            self._rows.setdefault(Predicate(fact[0], len(fact) - 1), []).append(fact[1:])
         else:
-            raise InputError(f"a fact is a tuple of a predicate's name and values, not {given!r}")
+            raise InputError(f"a fact is a tuple of a predicate's name and values, not {fact!r}")
 
     def _add_rows(self, predicate: Predicate, rows: Sequence[Sequence[Any]]) -> None:
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
@@ -133,9 +133,9 @@ class Collector(Intake):
         if not columns:
             self.add(predicate, [], 1)
             return
-        found = [object_ids(self.terms, c, t) for c, t in zip(columns, types, strict=True)]
-        self._check(predicate.name, found, types, lambda i, row: columns[i][row])
-        self.add(predicate, found, len(rows))
+        ids = [object_ids(self.terms, c, t) for c, t in zip(columns, types, strict=True)]
+        self._check(predicate.name, ids, types, lambda i, row: columns[i][row])
+        self.add(predicate, ids, len(rows))
 
     def _check(
         self, name: str, columns: Sequence[Places], types: Sequence[str], value: Callable[[int, int], Any]
@@ -145,17 +145,17 @@ class Collector(Intake):
             bad = np.flatnonzero(column == BAD)
             if len(bad):
                 row = int(bad[0])
-                given = value(i, row)
+                bad_value = value(i, row)
                 place = f"{name}: row {row + 1}, column {i + 1}: "
-                if given is None:
+                if bad_value is None:
                     raise InputError(f"{place}a value is missing, as in {len(bad):,} rows of this column")
                 if type_ not in ("", "any"):
-                    raise InputError(f"{place}{given!r} is not a {type_}")
+                    raise InputError(f"{place}{bad_value!r} is not a {type_}")
                 try:
-                    value_text(given)
+                    value_text(bad_value)
                 except InputError as error:
                     raise InputError(f"{place}{error}") from None
-                raise InputError(f"{place}{given!r} is not a value a fact can have")
+                raise InputError(f"{place}{bad_value!r} is not a value a fact can have")
 
     # Tables.
 
@@ -166,7 +166,7 @@ class Collector(Intake):
             self._chunks += self._read_files([table], name if isinstance(name, str) else name.name)
             return
         if isinstance(table, Terms):
-            self._known_terms(name, table)
+            self._take_terms(name, table)
             return
         arrow = _as_arrow(table)
         if arrow is not None:
@@ -185,7 +185,7 @@ class Collector(Intake):
                 raise InputError(f"{predicate} has {predicate.arity} arguments, not {len(values)}")
             self._rows.setdefault(predicate, []).append(values)
 
-    def _known_terms(self, name: str | Predicate, table: Terms) -> None:
+    def _take_terms(self, name: str | Predicate, table: Terms) -> None:
         columns = table.texts()
         predicate = name if isinstance(name, Predicate) else Predicate(name, len(columns))
         if predicate.arity != len(columns):
@@ -207,12 +207,12 @@ class Collector(Intake):
                 raise InputError(
                     f"{place}column {field.name} has the type {field.type}, which no value of a fact has"
                 )
-        columns = [_combined(c) for c in table.columns]
-        found = [column_ids(self.terms, c, t) for c, t in zip(columns, types, strict=True)]
-        self._check(predicate.name, found, types, lambda i, row: columns[i][row].as_py())
-        self.add(predicate, found, table.num_rows if found else min(1, table.num_rows))
+        columns = [_combine(c) for c in table.columns]
+        ids = [column_ids(self.terms, c, t) for c, t in zip(columns, types, strict=True)]
+        self._check(predicate.name, ids, types, lambda i, row: columns[i][row].as_py())
+        self.add(predicate, ids, table.num_rows if ids else min(1, table.num_rows))
 
-    def arranged(self, predicate: Predicate, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    def arrange(self, predicate: Predicate, names: Sequence[str]) -> tuple[list[str], list[str]]:
         """The columns of a table in the order of the arguments of its predicate, and their declared types."""
         types = self.types(predicate, f"{predicate.name}: ")
         self._check_arity(predicate)
@@ -259,14 +259,14 @@ def _as_arrow(table: Any) -> pa.Table | None:
     if hasattr(table, "toArrow"):  # pyspark, whose stream knows no time zones
         return table.toArrow()
     if hasattr(table, "__arrow_c_stream__"):
-        found = pa.chunked_array(table) if _is_series(table) else pa.table(table)
-        return pa.table({"c0": found}) if isinstance(found, pa.ChunkedArray) else found
+        arrow = pa.chunked_array(table) if _is_series(table) else pa.table(table)
+        return pa.table({"c0": arrow}) if isinstance(arrow, pa.ChunkedArray) else arrow
     if isinstance(table, pa.Array | pa.ChunkedArray):
         return pa.table({"c0": table})
     for name in ("to_arrow", "to_arrow_table"):  # polars and DuckDB, DuckDB
         if hasattr(table, name):
-            found = getattr(table, name)()
-            return pa.table(found) if not isinstance(found, pa.Table) else found
+            arrow = getattr(table, name)()
+            return pa.table(arrow) if not isinstance(arrow, pa.Table) else arrow
     return None
 
 
@@ -274,31 +274,31 @@ def _is_series(table: Any) -> bool:
     return type(table).__name__ in ("Series", "ChunkedArray")
 
 
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+def _combine(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
 
 
 def _arities(program: Program) -> dict[str, set[int]]:
     """With how many arguments tables occur in rules; an IRI may name a class and a property."""
-    found: dict[str, set[int]] = {}
+    arities: dict[str, set[int]] = {}
     for rule in program.rules:
         for atom in (*rule.heads, *(a for a, _ in body_atoms(rule.body))):
             if ":" not in atom.name and not atom.is_triple:
-                found.setdefault(atom.name, set()).add(len(atom.terms))
-    return found
+                arities.setdefault(atom.name, set()).add(len(atom.terms))
+    return arities
 
 
-def misspelt(program: Program, given: Iterable[Predicate]) -> list[str]:
+def find_misspelt(program: Program, predicates: Iterable[Predicate]) -> list[str]:
     """Warnings for tables that no rule names, though one has nearly the same name."""
     named = {p.name for p in program.predicates}
-    found = []
-    for predicate in given:
+    warnings = []
+    for predicate in predicates:
         if ":" not in predicate.name and predicate.name not in named:
             hint = did_you_mean(predicate.name, named)
             if hint:
-                found.append(f"warning: facts of {predicate.name} are given, which no rule names; {hint}")
-    return found[:_SHOWN]
+                warnings.append(f"warning: facts of {predicate.name} are given, which no rule names; {hint}")
+    return warnings[:_SHOWN]
 
 
 def _name(name: str | Predicate) -> str:

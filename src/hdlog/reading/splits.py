@@ -81,8 +81,12 @@ def find_splits(inputs: Sequence[str | Path], size: int = 64 << 20, name: str = 
 
     `name` is the predicate of tables that do not say theirs, in place of the name of the file.
     """
-    paths = dict.fromkeys(path for given in inputs for path in _files(str(given)))
-    return [replace(split, name=name or _table_of(path)) for path in paths for split in _cut(path, size)]
+    paths = dict.fromkeys(path for entry in inputs for path in _files(str(entry)))
+    return [
+        replace(split, name=name or _table_of(path))
+        for path in paths
+        for split in _cut_into_splits(path, size)
+    ]
 
 
 def _table_of(path: Path) -> str:
@@ -102,12 +106,12 @@ def size_of(splits: Sequence[Split]) -> int:
     return pipes + sum(Path(path).stat().st_size for path in {s.path for s in splits if s.data is None})
 
 
-def _files(given: str) -> list[Path]:
-    path = Path(given)
+def _files(entry: str) -> list[Path]:
+    path = Path(entry)
     if (path / "manifest.json").is_file() and (path / "facts").is_dir():
         raise InputError(f"{path} is a store; hdlog export writes its facts to files that can be read")
     if path.is_dir():
-        found = [
+        files = [
             p for p in sorted(path.rglob("*")) if p.is_file() and format_of(p) and not _is_hidden(p, path)
         ]
     elif path.exists():
@@ -115,14 +119,14 @@ def _files(given: str) -> list[Path]:
             ending = next((e for e in reversed(path.suffixes) if e not in COMPRESSIONS), "")
             raise InputError(f"{path}: unknown ending {ending!r}; {_KNOWN}")
         return [path]
-    elif has_magic(given):
-        matches = [Path(p) for p in sorted(glob(given, recursive=True))]
-        found = [p for p in matches if p.is_file() and format_of(p)]
+    elif has_magic(entry):
+        matches = [Path(p) for p in sorted(glob(entry, recursive=True))]
+        files = [p for p in matches if p.is_file() and format_of(p)]
     else:
         raise InputError(f"{path}: no such file or folder")
-    if not found:
+    if not files:
         raise InputError(f"{path}: no file with a known ending here; {_KNOWN}")
-    return found
+    return files
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:
@@ -138,16 +142,16 @@ def format_of(path: Path) -> str:
     return FORMATS.get(endings[-1], "") if endings else ""
 
 
-def _cut(path: Path, size: int) -> list[Split]:
+def _cut_into_splits(path: Path, size: int) -> list[Split]:
     whole = Split(str(path), format_of(path), scope=_scope(path) if format_of(path) in _RDF else "")
     if not path.is_file():
-        with input_errors(whole.path):
+        with report_input_errors(whole.path):
             return [replace(whole, data=path.read_bytes())]
     if whole.compression:
         return [whole]
     if whole.format == "parquet":
         return [Split(whole.path, "parquet", *groups) for groups in _row_groups(whole, size)]
-    with input_errors(whole.path):
+    with report_input_errors(whole.path):
         length = path.stat().st_size
     if whole.format not in _BY_LINES or length <= size:
         return [whole]
@@ -162,7 +166,7 @@ def _scope(path: Path) -> str:
 
 def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:
     """Ranges of row groups of about `size` bytes."""
-    with input_errors(split.path), pq.ParquetFile(split.path) as file:
+    with report_input_errors(split.path), pq.ParquetFile(split.path) as file:
         sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]
     ranges, start, total = [], 0, 0
     for i, more in enumerate(sizes):
@@ -174,7 +178,7 @@ def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def input_errors(path: str) -> Iterator[None]:
+def report_input_errors(path: str) -> Iterator[None]:
     """Files that cannot be opened, uncompressed or understood are errors of the user."""
     try:
         yield
@@ -185,9 +189,9 @@ def input_errors(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def opened(split: Split) -> Iterator[IO[bytes]]:
+def open_split(split: Split) -> Iterator[IO[bytes]]:
     """The bytes of the file of a split, uncompressed."""
-    with input_errors(split.path):
+    with report_input_errors(split.path):
         if split.data is not None:
             source = pa.BufferReader(split.data)
             with pa.input_stream(source, compression=split.compression) as stream:
@@ -202,7 +206,7 @@ def opened(split: Split) -> Iterator[IO[bytes]]:
 
 def blocks(split: Split, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
     """The lines of a split in blocks of about `size` bytes, each with its place in the uncompressed file."""
-    with opened(split) as stream:
+    with open_split(split) as stream:
         yield from cut_blocks(stream, split.start, split.end, size)
 
 
@@ -248,7 +252,7 @@ class LineNumbers:
     def of(self, place: int) -> int:
         if self._split.compression or place < self._place:
             self._place, self._number = 0, 1
-        with opened(self._split) as stream:
+        with open_split(self._split) as stream:
             if self._place:
                 stream.seek(self._place)
             while self._place < place and (block := stream.read(min(place - self._place, _BLOCK))):

@@ -18,7 +18,7 @@ from hdlog.errors import InputError
 from hdlog.program.model import Predicate
 from hdlog.reading.chunks import Reading
 from hdlog.reading.kernels import Places
-from hdlog.reading.splits import MARK, Split, blocks, content, input_errors, opened
+from hdlog.reading.splits import MARK, Split, blocks, content, open_split, report_input_errors
 from hdlog.reading.values import BAD, column_ids, iri_ids, text_ids
 
 _BLOCK = 16 << 20
@@ -38,9 +38,9 @@ def read_separated(reading: Reading) -> None:
         reading.add(Predicate(split.table, 0), [], int(any(block.strip() for _, block in blocks(split))))
         return
     layout = _Layout(split)
-    single = declared is not None and len(declared) == 1 and not layout.quotes
+    single = declared is not None and len(declared) == 1 and not layout.quotes and split.columns is None
     for place, block in layout.blocks():
-        columns, ragged = ([_single_column(block)], _NONE) if single else _parsed(block, layout)
+        columns, ragged = ([_single_column(block)], _NONE) if single else _parse_block(block, layout)
         if columns:
             _add(reading, layout, columns, place, block, ragged)
 
@@ -51,7 +51,7 @@ def _single_column(block: bytes) -> pa.Array:
     return pa.array([line.removesuffix(b"\r") for line in lines], pa.binary())
 
 
-def _parsed(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[int, str]]:
+def _parse_block(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[int, str]]:
     """The columns of a block, and the rows of another width: what is wrong with each."""
     ragged: dict[int, str] = {}
     if not block.strip(b"\r\n"):
@@ -69,28 +69,28 @@ def _parsed(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[int, st
 def _add(
     reading: Reading,
     layout: _Layout,
-    given: Sequence[pa.Array],
+    arrays: Sequence[pa.Array],
     place: int,
     block: bytes,
     ragged: Mapping[int, str],
 ) -> None:
     where = f"{reading.split.path}:1: "
     if reading.split.columns is not None:
-        if max(reading.split.columns) >= len(given):
+        if max(reading.split.columns) >= len(arrays):
             raise InputError(
-                f"{where}{len(given)} columns, and column {max(reading.split.columns)} is asked for"
+                f"{where}{len(arrays)} columns, and column {max(reading.split.columns)} is asked for"
             )
-        given = [given[i] for i in reading.split.columns]
-    predicate = Predicate(reading.split.table, len(given))
+        arrays = [arrays[i] for i in reading.split.columns]
+    predicate = Predicate(reading.split.table, len(arrays))
     types = reading.types(predicate, where)
-    ordered = [given[i] for i in layout.order(reading, len(given), where)]
+    ordered = [arrays[i] for i in layout.order(reading, len(arrays), where)]
     columns = [text_ids(reading.terms, c, t) for c, t in zip(ordered, types, strict=True)]
-    good, bad = _sorted_out(columns)
+    good, bad = _sort_out(columns)
     faults = dict(ragged)
     for record, row in zip(_records(bad, sorted(ragged)).tolist(), bad.tolist(), strict=True):
         faults[record] = _fault(ordered, columns, row, types)
     if faults:
-        lines = layout.lines(reading, place, block, everything=len(given) == 1 and not layout.quotes)
+        lines = layout.lines(reading, place, block, everything=len(arrays) == 1 and not layout.quotes)
         for record in sorted(faults):
             reading.refuse(partial(lines.__getitem__, record), faults[record])
     reading.add(predicate, [c[good] for c in columns], len(good))
@@ -106,7 +106,7 @@ class _Layout:
             raise InputError(f"{split.path}: a delimiter is one character of ASCII, not {self.delimiter!r}")
         self.quotes = split.rfc4180 or (self.delimiter == "," and not split.souffle)
         self.has_header = split.header if split.header is not None else split.format in ("csv", "tsv")
-        with opened(split) as stream:
+        with open_split(split) as stream:
             self._first = self._record(stream)
         self.names = self._fields(self._first) if self.has_header else []
         if self.has_header:
@@ -181,12 +181,12 @@ class _Layout:
 
     def lines(self, reading: Reading, place: int, block: bytes, everything: bool) -> list[int]:
         """The number in the whole file of the line in which each record of a block begins."""
-        found, within = [], False
+        numbers, within = [], False
         for number, line in enumerate(block.split(b"\n"), reading.lines.of(place)):
             if (line.strip(b"\r") or everything) and not within:
-                found.append(number)
+                numbers.append(number)
             within ^= self.quotes and line.count(b'"') % 2 == 1
-        return found
+        return numbers
 
 
 def _records(rows: Places, ragged: Sequence[int]) -> Places:
@@ -195,16 +195,16 @@ def _records(rows: Places, ragged: Sequence[int]) -> Places:
     return rows + np.searchsorted(regular_before, rows, "right")
 
 
-def _sorted_out(columns: Sequence[Places]) -> tuple[Places, Places]:
+def _sort_out(columns: Sequence[Places]) -> tuple[Places, Places]:
     """The rows all of whose values have an id, and the others."""
     bad = np.logical_or.reduce([column == BAD for column in columns])
     return np.flatnonzero(~bad), np.flatnonzero(bad)
 
 
-def _fault(given: Sequence[pa.Array], columns: Sequence[Places], row: int, types: Sequence[str]) -> str:
+def _fault(arrays: Sequence[pa.Array], columns: Sequence[Places], row: int, types: Sequence[str]) -> str:
     """What is wrong with the first bad value of a row."""
     number = next(n for n, column in enumerate(columns) if column[row] == BAD)
-    value = given[number][int(row)].as_py()
+    value = arrays[number][int(row)].as_py()
     if value is None:
         return f"no value in column {number + 1}"
     if isinstance(value, bytes):
@@ -218,7 +218,7 @@ def _fault(given: Sequence[pa.Array], columns: Sequence[Places], row: int, types
 def read_parquet(reading: Reading) -> None:
     """Read row groups of a Parquet file; the number of a line is that of a row, from 1."""
     split = reading.split
-    with input_errors(split.path):
+    with report_input_errors(split.path):
         whole = split.compression or split.data is not None
         source = pa.BufferReader(content(split)) if whole else split.path
         with pq.ParquetFile(source) as file:
@@ -231,19 +231,19 @@ def read_parquet(reading: Reading) -> None:
 
 
 def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
-    told = (batch.schema.metadata or {}).get(PREDICATE.encode(), b"").decode()
-    predicate = Predicate(reading.split.name or told or reading.split.table, batch.num_columns)
+    own_name = (batch.schema.metadata or {}).get(PREDICATE.encode(), b"").decode()
+    predicate = Predicate(reading.split.name or own_name or reading.split.table, batch.num_columns)
     place = f"{reading.split.path}: "
     types = reading.types(predicate, place)
     order = reading.order(predicate.name, batch.schema.names, place)
-    given = [batch.columns[i] for i in order]
+    ordered = [batch.columns[i] for i in order]
     columns = [
         iri_ids(reading.terms, c) if _has_iris(batch.schema.field(i)) else column_ids(reading.terms, c, t)
-        for i, c, t in zip(order, given, types, strict=True)
+        for i, c, t in zip(order, ordered, types, strict=True)
     ]
-    good, bad = _sorted_out(columns)
+    good, bad = _sort_out(columns)
     for row in bad.tolist():
-        reading.refuse(partial((done + 1).__add__, row), _fault(given, columns, row, types))
+        reading.refuse(partial((done + 1).__add__, row), _fault(ordered, columns, row, types))
     reading.add(predicate, [c[good] for c in columns], len(good))
 
 

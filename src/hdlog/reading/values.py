@@ -54,7 +54,7 @@ BAD = int(np.iinfo(np.int64).min)
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 _IRI = r'^[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|^`\\]*$'
 _XSD_TIME = XSD + "time"
-_MOST_DIGITS = {"number": 19, "unsigned": 19, "any": 19}
+_MOST_DIGITS = {"number": 19, "unsigned": 19, "any": 19, "": 19}
 """How long an integer is at most, by declared type, to be told from its digits alone; longer ones are looked at closer."""
 
 _TERMS = {Iri, Literal, BlankNode, Skolem}
@@ -144,7 +144,7 @@ def column_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
         ids[present.to_numpy(zero_copy_only=False)] = column_ids(terms, column.filter(present), type_)
         return ids
     if pa.types.is_dictionary(column.type):
-        return _spread(column_ids(terms, column.dictionary, type_), column)
+        return _spread_ids(column_ids(terms, column.dictionary, type_), column)
     if any(column.type.equals(kind) for kind in _STRINGS):
         if type_ not in ("", "any", "symbol"):
             return np.full(len(column), BAD)
@@ -154,23 +154,23 @@ def column_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         return np.full(len(column), BAD)
     distinct = column.dictionary_encode()
-    return _spread(value_ids(terms, distinct.dictionary.to_pylist(), type_), distinct)
+    return _spread_ids(value_ids(terms, distinct.dictionary.to_pylist(), type_), distinct)
 
 
 def iri_ids(terms: TermTable, column: pa.Array) -> Places:
     """The ids of IRIs that are written without brackets."""
-    found = np.full(len(column), BAD)
+    all_ids = np.full(len(column), BAD)
     good = pc.match_substring_regex(column, _IRI).fill_null(False)
     ids = terms.add_texts(pc.binary_join_element_wise("<", column.filter(good), ">", ""))
-    found[good.to_numpy(zero_copy_only=False)] = ids
-    return found
+    all_ids[good.to_numpy(zero_copy_only=False)] = ids
+    return all_ids
 
 
 def object_ids(terms: TermTable, values: Sequence[Any], type_: str) -> Places:
     """The ids of Python objects."""
     kinds = set(map(type, values))
     if kinds <= _TERMS:
-        return _placed(terms, [term_text(v) if fits(v, type_) else None for v in values])
+        return _intern_texts(terms, [term_text(v) if fits(v, type_) else None for v in values])
     if kinds in ({str}, {int}):
         try:
             return column_ids(terms, pa.array(values), type_)
@@ -183,15 +183,15 @@ def object_ids(terms: TermTable, values: Sequence[Any], type_: str) -> Places:
     return np.fromiter(map(ids.__getitem__, spelt), np.int64, len(spelt))
 
 
-def _spread(ids: Places, column: pa.DictionaryArray) -> Places:
+def _spread_ids(ids: Places, column: pa.DictionaryArray) -> Places:
     """The ids of the values of a column from those of its dictionary."""
-    found: Places = ids[column.indices.to_numpy(zero_copy_only=False)]
-    return found
+    spread: Places = ids[column.indices.to_numpy(zero_copy_only=False)]
+    return spread
 
 
 def _symbols(terms: TermTable, column: pa.Array) -> Places:
     distinct = column.dictionary_encode()
-    return _spread(terms.add_texts(quoted(distinct.dictionary)), distinct)
+    return _spread_ids(terms.add_texts(quote_texts(distinct.dictionary)), distinct)
 
 
 def _integer_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
@@ -211,17 +211,17 @@ def _integer_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
 
 def value_ids(terms: TermTable, values: Sequence[Any], type_: str) -> Places:
     """The ids of Python values, each looked at by itself."""
-    return _placed(terms, [_typed_text(value, type_) for value in values])
+    return _intern_texts(terms, [_convert_value(value, type_) for value in values])
 
 
-def _placed(terms: TermTable, texts: Sequence[str | None]) -> Places:
+def _intern_texts(terms: TermTable, texts: Sequence[str | None]) -> Places:
     ids = np.full(len(texts), BAD)
     good = [number for number, text in enumerate(texts) if text is not None]
     ids[good] = terms.add_texts([text for text in texts if text is not None])
     return ids
 
 
-def _typed_text(value: Any, type_: str) -> str | None:
+def _convert_value(value: Any, type_: str) -> str | None:
     """The N-Triples text of a value, or None if it is none, or none of its type."""
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if type_ == "float":
@@ -264,7 +264,7 @@ def text_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     if others.any():
         rest = column if others.all() else column.filter(pa.array(others))
         distinct = rest.dictionary_encode()
-        ids[others] = _spread(_written_ids(terms, distinct.dictionary, type_), distinct)
+        ids[others] = _spread_ids(_written_ids(terms, distinct.dictionary, type_), distinct)
     return ids
 
 
@@ -272,15 +272,15 @@ def _written_ids(terms: TermTable, values: pa.Array, type_: str) -> Places:
     try:
         texts = values.cast(pa.string())
     except pa.ArrowInvalid:
-        return _placed(terms, [_decoded_text(v, type_) for v in values.to_pylist()])
+        return _intern_texts(terms, [_decode_text(v, type_) for v in values.to_pylist()])
     if type_ == "symbol":
-        return terms.add_texts(quoted(texts))
+        return terms.add_texts(quote_texts(texts))
     if type_ in ("", "any"):
         return terms.add_texts(_by_look(texts))
-    return _placed(terms, [_CONVERSIONS[type_](t) for t in texts.to_pylist()])
+    return _intern_texts(terms, [_CONVERSIONS[type_](t) for t in texts.to_pylist()])
 
 
-def _decoded_text(value: bytes, type_: str) -> str | None:
+def _decode_text(value: bytes, type_: str) -> str | None:
     try:
         text = value.decode()
     except UnicodeDecodeError:
@@ -292,7 +292,7 @@ def _decoded_text(value: bytes, type_: str) -> str | None:
     return str(_by_look(pa.array([text]))[0])
 
 
-def quoted(texts: pa.Array) -> pa.Array:
+def quote_texts(texts: pa.Array) -> pa.Array:
     """Each text as an N-Triples literal."""
     if pc.any(pc.match_substring_regex(texts, r'[\\"\n\r\t]')).as_py():
         for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
@@ -302,13 +302,13 @@ def quoted(texts: pa.Array) -> pa.Array:
 
 def _by_look(texts: pa.Array) -> pa.Array:
     """Each text as the N-Triples term that it looks like."""
-    found = quoted(texts)
+    all_terms = quote_texts(texts)
     for pattern, convert in _LOOKS.items():
         looks = pc.match_substring_regex(texts, pattern)
         if pc.any(looks).as_py():
             terms = pa.array(map(convert, texts.filter(looks).to_pylist()), pa.string())
-            found = pc.replace_with_mask(found, looks, terms)
-    return found
+            all_terms = pc.replace_with_mask(all_terms, looks, terms)
+    return all_terms
 
 
 def _double_text(text: str) -> str:

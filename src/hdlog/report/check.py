@@ -28,7 +28,7 @@ def describe(name: str, reading: Reading) -> dict[str, Any]:
     """What `hdlog check --json` prints for one file."""
     program = reading.program
     graph = DependencyGraph(program)
-    derived = {p for rule in program.rules for head in rule.heads for p in graph.reached(head)}
+    derived = {p for rule in program.rules for head in rule.heads for p in graph.find_reached(head)}
     components = graph.components
     kinds: Counter[str] = Counter(dict.fromkeys(RULE_KINDS, 0))
     for number, rule in enumerate(program.rules):

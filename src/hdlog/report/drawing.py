@@ -26,10 +26,10 @@ def tag(name: str, /, *inside: str, **attributes: object) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{name}{shown}>{together(inside)}</{name}>")
+    return Markup(f"<{name}{shown}>{join_markup(inside)}</{name}>")
 
 
-def together(parts: Iterable[str]) -> Markup:
+def join_markup(parts: Iterable[str]) -> Markup:
     return Markup("".join(p if isinstance(p, Markup) else html.escape(p) for p in parts))
 
 
@@ -62,7 +62,7 @@ def bytes_text(size: float) -> str:
     return f"{size:,.2f} GB"
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -83,23 +83,23 @@ def hypergraph(rule: Mapping[str, Any]) -> Markup:
     pairs = [(label, vs) for label, vs in atoms if len(vs) == 2]
     single = [(label, vs[0]) for label, vs in atoms if len(vs) == 1]
     hulls = [(label, vs, 12 + 5 * i) for i, (label, vs) in enumerate(a for a in atoms if len(a[1]) > 2)]
-    points = _on_a_circle(list(dict.fromkeys(v for _, vs in atoms for v in vs)), atoms)
+    points = _place_on_circle(list(dict.fromkeys(v for _, vs in atoms for v in vs)), atoms)
     if not points:
         return Markup()
     room = {
         v: max([_DOT, *(p for _, vs, p in hulls if v in vs), *(10 for _, w in single if w == v)])
         for v in points
     }
-    taken = [_around(points[v], 2 * room[v], 2 * room[v]) for v in points]
+    taken = [_surround(points[v], 2 * room[v], 2 * room[v]) for v in points]
     names = [_name(v, points, room[v], [s for s, w in single if w == v], _heads(rule), taken) for v in points]
     parts = [_hull([points[v] for v in points if v in vs], pad, i) for i, (_, vs, pad) in enumerate(hulls)]
     labels = []
     for label, path, places in _arrows(pairs, points):
         parts.append(path)
         labels.append(_label(label, places, taken))
-        taken.append(_around(places[0], 4, 4))
+        taken.append(_surround(places[0], 4, 4))
     for i, (label, vs, _) in enumerate(hulls):
-        labels.append(_label(label, _inside([points[v] for v in vs]), taken, f"hue{i % HUES}"))
+        labels.append(_label(label, _find_places_inside([points[v] for v in vs]), taken, f"hue{i % HUES}"))
     parts += [_circle(points[v], 10, "ring") for v in dict.fromkeys(v for _, v in single)]
     parts += [_circle(p, _DOT, "dot head" if v in _heads(rule) else "dot") for v, p in points.items()]
     left, top = (min(r[i] for r in taken) - 8 for i in (0, 1))
@@ -114,19 +114,19 @@ def _heads(rule: Mapping[str, Any]) -> set[str]:
 def _atom_label(atom: Mapping[str, Any]) -> str:
     """The predicate alone, where the picture shows all terms."""
     name = atom["text"].removesuffix(f"({', '.join(atom['variables'])})")
-    return shortened(name, 26)
+    return shorten(name, 26)
 
 
-def _on_a_circle(variables: list[str], atoms: Sequence[tuple[str, Sequence[str]]]) -> dict[str, complex]:
+def _place_on_circle(variables: list[str], atoms: Sequence[tuple[str, Sequence[str]]]) -> dict[str, complex]:
     n = len(variables)
     side = 70 + _LETTER * max((len(label) for label, vs in atoms if len(vs) > 1), default=0)
     radius = max(side, 110) / (2 * math.sin(math.pi / n)) if n > 1 else 0
     start = -math.pi / 2 - math.pi / n if n else 0
-    order = _untangled(variables, [vs for _, vs in atoms])
+    order = _untangle(variables, [vs for _, vs in atoms])
     return {v: cmath.rect(radius, start + 2 * math.pi * i / n) for i, v in enumerate(order)}
 
 
-def _untangled(order: list[str], edges: Sequence[Sequence[str]]) -> list[str]:
+def _untangle(order: list[str], edges: Sequence[Sequence[str]]) -> list[str]:
     """An order in which variables of an atom are near each other: turns parts around as long as that helps."""
     n = len(order)
 
@@ -137,7 +137,7 @@ def _untangled(order: list[str], edges: Sequence[Sequence[str]]) -> list[str]:
 
     turned = ([*order[:i], *reversed(order[i:j]), *order[j:]] for i in range(n) for j in range(i + 2, n + 1))
     best = min(turned, key=length, default=order)
-    return _untangled(best, edges) if length(best) < length(order) else order
+    return _untangle(best, edges) if length(best) < length(order) else order
 
 
 def _arrows(
@@ -170,7 +170,7 @@ def _hull(corners: Sequence[complex], pad: float, hue: int) -> Markup:
     return tag("path", d=f"{path}A{pad} {pad} 0 0 1 {_xy(close)}Z", class_=f"hull hue{hue % HUES}")
 
 
-def _inside(corners: Sequence[complex]) -> list[complex]:
+def _find_places_inside(corners: Sequence[complex]) -> list[complex]:
     centre = sum(corners) / len(corners)
     return [centre + (corner - centre) * t for t in (0, 0.25, 0.4, 0.55) for corner in corners]
 
@@ -184,7 +184,7 @@ def _name(
     taken: list[Rectangle],
 ) -> Markup:
     """A variable's name outside the circle, and below it the atoms that have no other variable."""
-    lines = [shortened(variable, 26), *atoms]
+    lines = [shorten(variable, 26), *atoms]
     width, height = max(map(len, lines)) * _LETTER, len(lines) * _LINE
     point = points[variable]
     out = _unit(point) if point else -1j
@@ -193,10 +193,10 @@ def _name(
     else:
         beside = abs(out.real) * room + 6 + width / 2
         centre = point + complex(math.copysign(beside, out.real), out.imag * (room + height / 2))
-    taken.append(_around(centre, width, height))
+    taken.append(_surround(centre, width, height))
     first = centre - 1j * (height - _LINE) / 2
     classes = ["bold" if variable in heads else None, *("quiet" for _ in atoms)]
-    return together(
+    return join_markup(
         _text(line, first + 1j * _LINE * i, c) for i, (line, c) in enumerate(zip(lines, classes, strict=True))
     )
 
@@ -205,25 +205,25 @@ def _label(
     label: str, places: Sequence[complex], taken: list[Rectangle], class_: str | None = None
 ) -> Markup:
     """A label at the first of the places where nothing else is, or at the first."""
-    boxes = [_around(p, len(label) * _LETTER, _LINE) for p in places]
-    free = next((i for i, box in enumerate(boxes) if not any(_overlap(box, t) for t in taken)), 0)
+    boxes = [_surround(p, len(label) * _LETTER, _LINE) for p in places]
+    free = next((i for i, box in enumerate(boxes) if not any(_has_overlap(box, t) for t in taken)), 0)
     taken.append(boxes[free])
     return _plate(label, places[free], class_)
 
 
 def _plate(label: str, centre: complex, class_: str | None = None) -> Markup:
     """A text that hides the line below it."""
-    x, y, right, bottom = _around(centre, len(label) * _LETTER + 4, _LINE - 2)
+    x, y, right, bottom = _surround(centre, len(label) * _LETTER + 4, _LINE - 2)
     plate = tag("rect", x=x, y=y, width=right - x, height=bottom - y, class_="plate")
-    return together([plate, _text(label, centre, class_)])
+    return join_markup([plate, _text(label, centre, class_)])
 
 
-def _around(centre: complex, width: float, height: float) -> Rectangle:
+def _surround(centre: complex, width: float, height: float) -> Rectangle:
     x, y = centre.real, centre.imag
     return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
 
-def _overlap(a: Rectangle, b: Rectangle) -> bool:
+def _has_overlap(a: Rectangle, b: Rectangle) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
@@ -270,20 +270,18 @@ def _subtree(node: Mapping[str, Any]) -> tuple[Markup, float, float, float]:
     lines, texts, placed = [], [], []
     for start, below_middle, (child, part, *_) in zip(starts, middles, below, strict=True):
         lines.append(tag("path", d=f"M{middle:.1f} {box_height}v18H{below_middle:.1f}V{y}", class_="edge"))
-        shared = shortened(", ".join(v for v in child["bag"] if v in node["bag"]) or "nothing shared", 40)
+        shared = shorten(", ".join(v for v in child["bag"] if v in node["bag"]) or "nothing shared", 40)
         texts.append(_plate(shared, complex(below_middle, y - 18)))
         placed.append(tag("g", part, transform=f"translate({start:.1f} {y:.1f})"))
     own = tag("g", box, transform=f"translate({middle - box_width / 2:.1f} 0)")
     height = max([box_height, *(y + h for _, _, _, h, _ in below)])
-    return together([*lines, *texts, own, *placed]), width, height, middle
+    return join_markup([*lines, *texts, own, *placed]), width, height, middle
 
 
 def _box(node: Mapping[str, Any]) -> tuple[Markup, float, float]:
-    upper: list[tuple[str, str | None]] = [
-        (line, "bold") for line in _wrapped(f"{{{', '.join(node['bag'])}}}")
-    ]
-    upper += [(line, None) for item in node["cover"] for line in _wrapped(item)]
-    lower = [(line, "quiet") for text in _facts(node) for line in _wrapped(text)]
+    upper: list[tuple[str, str | None]] = [(line, "bold") for line in _wrap(f"{{{', '.join(node['bag'])}}}")]
+    upper += [(line, None) for item in node["cover"] for line in _wrap(item)]
+    lower = [(line, "quiet") for text in _facts(node) for line in _wrap(text)]
     width = max(len(line) for line, _ in (*upper, *lower)) * _LETTER + 2 * _MARGIN
     rule = _MARGIN + len(upper) * _LINE + 4
     height = rule + 6 + len(lower) * _LINE + _MARGIN - 4
@@ -296,7 +294,7 @@ def _box(node: Mapping[str, Any]) -> tuple[Markup, float, float]:
     ]
     for top, (line, class_) in zip(tops, (*upper, *lower), strict=True):
         parts.append(tag("text", line, x=_MARGIN, y=top + _LINE / 2, dy=".35em", class_=class_))
-    return together(parts), width, height
+    return join_markup(parts), width, height
 
 
 def _facts(node: Mapping[str, Any]) -> list[str]:
@@ -308,5 +306,5 @@ def _facts(node: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, 40, subsequent_indent="\N{NO-BREAK SPACE}" * 2) or [text]

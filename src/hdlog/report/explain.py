@@ -68,7 +68,7 @@ def describe(driver: AnyDriver) -> dict[str, Any]:
         "rounds": [
             {
                 "component": event.component,
-                "predicates": [short(name) for name in event.predicates],
+                "predicates": [shorten_name(name) for name in event.predicates],
                 "phase": event.phase,
                 "round": event.round,
                 "facts": event.facts,
@@ -148,7 +148,7 @@ def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) 
         matcher = driver.planning.nodes[node.kept].module.matcher
     cover = [item_text(item) for item in node.items]
     cover += [f"view of {', '.join(child.bag)}" for child in node.children if _is_view(child)]
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "bag": list(node.bag),
         "part": node.kept.name if node.kept else None,
         "cover": cover,
@@ -161,10 +161,10 @@ def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) 
         "children": [_node(driver, child) for child in node.children],
     }
     if node.kept is not None and node.kept in driver.planning.nodes:
-        found["rows"], found["bytes"] = _size(driver, node.kept)
+        description["rows"], description["bytes"] = _size(driver, node.kept)
         rule = driver.planning.nodes[node.kept].rule
-        found["seconds"] = driver.evaluation.spent.get(rule, 0.0)
-    return found
+        description["seconds"] = driver.evaluation.spent.get(rule, 0.0)
+    return description
 
 
 def _is_view(node: TreeNode) -> bool:
@@ -240,7 +240,7 @@ def as_text(explanation: Mapping[str, Any], times: bool = True) -> str:
 def _lines(explanation: Mapping[str, Any], times: bool) -> Iterator[str]:
     for component in explanation["components"]:
         kind = "recursive" if component["recursive"] else "not recursive"
-        yield f"component {', '.join(short(p) for p in component['predicates'])} ({kind})"
+        yield f"component {', '.join(shorten_name(p) for p in component['predicates'])} ({kind})"
         for rule in component["rules"]:
             yield f"  {rule['text']}"
             width = f", width {rule['width']}" if rule["width"] else ""
@@ -274,8 +274,8 @@ def join_lines(joins: Sequence[Mapping[str, Any]]) -> list[str]:
 def _step_line(step: Mapping[str, Any]) -> str:
     if step["estimate"] is None:
         return str(step["text"])
-    told = f"about {step['estimate']:,.0f}, " if step["estimate"] else ""
-    return f"{step['text']} ({told}{step['rows']:,} rows)"
+    about = f"about {step['estimate']:,.0f}, " if step["estimate"] else ""
+    return f"{step['text']} ({about}{step['rows']:,} rows)"
 
 
 def _tree_lines(node: Mapping[str, Any], indent: str, mark: str, times: bool) -> Iterator[str]:
@@ -302,7 +302,7 @@ def rule_text(rule: Rule) -> str:
 def item_text(item: BodyItem) -> str:
     match item:
         case Atom():
-            return f"{short(item.name)}({', '.join(map(_expression, item.terms))})"
+            return f"{shorten_name(item.name)}({', '.join(map(_expression, item.terms))})"
         case Negation():
             return f"not {', '.join(map(item_text, item.body))}"
         case Filter():
@@ -326,13 +326,13 @@ def _expression(expression: Expression) -> str:
         case Variable():
             return "_" if expression.name.startswith(WILDCARD) else expression.name.removeprefix("#")
         case Iri():
-            return short(expression.value)
+            return shorten_name(expression.value)
         case Literal():
             return repr(expression.lexical)
     return str(expression)
 
 
-def short(name: str) -> str:
+def shorten_name(name: str) -> str:
     """The last part of an IRI; a few digits of what stands for a part of a rule."""
     if is_auxiliary(name):
         kind, dash, digits = name.rpartition("-")

@@ -12,10 +12,10 @@ from hdlog.report.drawing import (
     Markup,
     bytes_text,
     hypergraph,
+    join_markup,
     seconds_text,
-    shortened,
+    shorten,
     tag,
-    together,
     tree,
 )
 from hdlog.report.explain import join_lines
@@ -54,16 +54,16 @@ def page(explanation: Mapping[str, Any], files: Sequence[str]) -> str:
 
 def _rules(explanation: Mapping[str, Any]) -> list[Rule]:
     """Each rule once, though one with several heads belongs to several components; without facts no time counts."""
-    found: dict[object, Rule] = {}
+    rules: dict[object, Rule] = {}
     for rule in (rule for component in explanation["components"] for rule in component["rules"]):
         several = len(rule["heads"]) > 1
-        key = (rule["text"], rule["where"], rule["seconds"]) if several else len(found)
-        found[key] = {
+        key = (rule["text"], rule["where"], rule["seconds"]) if several else len(rules)
+        rules[key] = {
             **rule,
-            "recursive": rule["recursive"] or found.get(key, rule)["recursive"],
+            "recursive": rule["recursive"] or rules.get(key, rule)["recursive"],
             "seconds": rule["seconds"] if explanation["facts"] else 0.0,
         }
-    return list(found.values())
+    return list(rules.values())
 
 
 def _header(explanation: Mapping[str, Any], files: Sequence[str], rules: int) -> Markup:
@@ -114,7 +114,7 @@ def _row(number: int, rule: Rule, most: float) -> Markup:
 
 
 def _seconds_cell(own: float, nodes: float, most: float) -> Markup:
-    return together([tag("span", seconds_text(own + nodes)), _bar(own / most, nodes / most)])
+    return join_markup([tag("span", seconds_text(own + nodes)), _bar(own / most, nodes / most)])
 
 
 def _bar(*shares: float) -> Markup:
@@ -124,10 +124,10 @@ def _bar(*shares: float) -> Markup:
 def _rule_cell(number: int, rule: Rule) -> Markup:
     text = rule["text"]
     if rule["trees"]:
-        return tag("a", tag("code", shortened(text, 110)), href=f"#rule-{number}", title=text)
+        return tag("a", tag("code", shorten(text, 110)), href=f"#rule-{number}", title=text)
     if len(text) <= 160:
         return tag("code", text)
-    return tag("details", tag("summary", tag("code", shortened(text, 110))), tag("code", text))
+    return tag("details", tag("summary", tag("code", shorten(text, 110))), tag("code", text))
 
 
 def _node_seconds(rule: Rule) -> float:
@@ -136,14 +136,14 @@ def _node_seconds(rule: Rule) -> float:
 
 def _nodes(rule: Rule) -> list[Node]:
     """The nodes of a rule's trees, each once."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     waiting = [t["root"] for t in rule["trees"]]
     while waiting:
         node = waiting.pop(0)
-        if node not in found:
-            found.append(node)
+        if node not in nodes:
+            nodes.append(node)
         waiting += node["children"]
-    return found
+    return nodes
 
 
 # Rounds.
@@ -156,7 +156,7 @@ def _rounds(events: Sequence[Event]) -> Markup:
     took = [{**e, "seconds": max(0.0, b - a)} for e, (a, b) in zip(events, pairwise(ends), strict=True)]
     size = math.ceil(len(took) / _BARS)
     components = [list(group) for _, group in groupby(took, key=lambda e: e["component"])]
-    groups = [[_merged(c[i : i + size]) for i in range(0, len(c), size)] for c in components]
+    groups = [[_merge(c[i : i + size]) for i in range(0, len(c), size)] for c in components]
     crowded = any(len(", ".join(g[0]["predicates"])) > 4 * len(g) for g in groups)
     names = [tag("div", tag("span", ", ".join(g[0]["predicates"])), style=_share(g)) for g in groups]
     return tag(
@@ -173,7 +173,7 @@ def _rounds(events: Sequence[Event]) -> Markup:
 _KEY = tag("p", tag("i", class_="overdelete"), " overdelete, ", tag("i"), " other phases", class_="note key")
 
 
-def _merged(events: Sequence[Event]) -> Event:
+def _merge(events: Sequence[Event]) -> Event:
     first, last = events[0], events[-1]
     rounds = f"round {first['round']}" if len(events) == 1 else f"rounds {first['round']} to {last['round']}"
     return {
@@ -312,9 +312,9 @@ def _hypertree(rule: Rule) -> list[Markup]:
     return [tag("figure", caption, tag("div", tree(rule["hypertree"]), class_="scroll", tabindex="0"))]
 
 
-def _tree(found: Mapping[str, Any]) -> Markup:
-    caption = tag("figcaption", "Tree for ", tag("code", ", ".join(found["heads"])))
-    return tag("figure", caption, tag("div", tree(found["root"]), class_="scroll", tabindex="0"))
+def _tree(data: Mapping[str, Any]) -> Markup:
+    caption = tag("figcaption", "Tree for ", tag("code", ", ".join(data["heads"])))
+    return tag("figure", caption, tag("div", tree(data["root"]), class_="scroll", tabindex="0"))
 
 
 _STYLE = """

@@ -14,22 +14,22 @@ _EXACT = 1024
 """Different values up to which they were counted one by one."""
 
 
-def _about(number: int) -> str:
+def _show_count(number: int) -> str:
     return f"{number:,}" if number < _EXACT else f"about {number:,}"
 
 
-def as_table(found: dict[str, Any]) -> Group:
+def as_table(contents: dict[str, Any]) -> Group:
     head = Table.grid(padding=(0, 2))
-    told = {
-        "store": found["folder"],
-        "snapshot": f"{found['snapshot']}, written {found['created']} by hdlog {found['version']}",
-        "facts": f"{found['facts']:,}: {found['asserted']:,} asserted, {found['derived']:,} only derived",
-        "terms": f"{found['terms']:,}, and {found['skolems']:,} Skolem terms",
-        "rules": f"{found['rules']:,}"
-        + ("" if found["materialised"] else " (facts are loaded, not materialised)"),
-        "size": f"{found['bytes'] / 1e6:,.1f} MB",
+    summary = {
+        "store": contents["folder"],
+        "snapshot": f"{contents['snapshot']}, written {contents['created']} by hdlog {contents['version']}",
+        "facts": f"{contents['facts']:,}: {contents['asserted']:,} asserted, {contents['derived']:,} only derived",
+        "terms": f"{contents['terms']:,}, and {contents['skolems']:,} Skolem terms",
+        "rules": f"{contents['rules']:,}"
+        + ("" if contents["materialised"] else " (facts are loaded, not materialised)"),
+        "size": f"{contents['bytes'] / 1e6:,.1f} MB",
     }
-    for name, value in told.items():
+    for name, value in summary.items():
         head.add_row(name, value)
     table = Table(box=None, header_style="bold")
     for name, side in (
@@ -43,13 +43,13 @@ def as_table(found: dict[str, Any]) -> Group:
         ("folder", "left"),
     ):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
-    for p in found["predicates"][:_SHOWN]:
+    for p in contents["predicates"][:_SHOWN]:
         numbers = (p["arity"], p["facts"], p["asserted"], p["derived"])
-        distinct = " x ".join(_about(d) for d in p["distinct"])
+        distinct = " x ".join(_show_count(d) for d in p["distinct"])
         table.add_row(
             p["name"], *(f"{n:,}" for n in numbers), distinct, f"{p['bytes'] / 1e6:,.1f}", p["folder"]
         )
-    more = len(found["predicates"]) - _SHOWN
+    more = len(contents["predicates"]) - _SHOWN
     return Group(
         head, "", table, *([f"... and {more:,} more predicates; --json has all"] if more > 0 else [])
     )

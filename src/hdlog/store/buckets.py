@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 from hdlog.reading.term_table import string_bytes
 
-_given = types.Array(types.uint8, 1, "C", readonly=True)
+_bytes = types.Array(types.uint8, 1, "C", readonly=True)
 _places = types.Array(types.int64, 1, "C", readonly=True)
 
 
-@njit(types.uint64[::1](_given, _places), cache=True, nogil=True)
+@njit(types.uint64[::1](_bytes, _places), cache=True, nogil=True)
 def hash_texts(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
     """FNV-1a with a last mix. Stores rest on it: another function here would lose their terms."""
-    found = np.empty(starts.shape[0] - 1, np.uint64)
-    for n in range(found.shape[0]):
+    hashes = np.empty(starts.shape[0] - 1, np.uint64)
+    for n in range(hashes.shape[0]):
         state = np.uint64(0xCBF29CE484222325)
         for i in range(starts[n], starts[n + 1]):
             state = (state ^ np.uint64(data[i])) * np.uint64(0x100000001B3)
-        found[n] = state ^ (state >> np.uint64(31))
-    return found
+        hashes[n] = state ^ (state >> np.uint64(31))
+    return hashes
 
 
 def buckets_of(texts: pa.Array, buckets: int) -> NDArray[np.int64]:

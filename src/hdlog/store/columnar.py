@@ -44,7 +44,7 @@ class EmbeddedGate:
         """Make terms known to the engine; ids go on from those that are."""
         if files and not len(self.dictionary):
             source = StoredTerms(self.store, files)
-            if not source.large_integers():
+            if not source.has_large_integers():
                 self.dictionary.lean_on(source)
                 self._base = self._terms = len(source)
                 files = ()
@@ -55,9 +55,9 @@ class EmbeddedGate:
             order = np.argsort(ids)
             texts = whole["text"].take(pa.array(order)).to_pylist()
             assert int(ids[order[0]]) == self._terms, "ids go on without a gap"
-            found = self.dictionary.encode(texts)
-            self._of_texts = np.concatenate([self._of_texts, found])
-            self._note(found, ids[order])
+            encoded = self.dictionary.encode(texts)
+            self._of_texts = np.concatenate([self._of_texts, encoded])
+            self._note(encoded, ids[order])
             self._terms += len(ids)
         if skolem_files:
             self._read_skolems(skolem_files)
@@ -69,10 +69,10 @@ class EmbeddedGate:
         self._store_ids[ids - np.uint32(self._base)] = store_ids
 
     def _read_skolems(self, files: Sequence[File]) -> None:
-        found = pa.concat_tables(self.store.read(f) for f in files)
-        ids = found["id"].to_numpy()
+        table = pa.concat_tables(self.store.read(f) for f in files)
+        ids = table["id"].to_numpy()
         _, first = np.unique(ids, return_index=True)
-        rows = found.take(pa.array(first))
+        rows = table.take(pa.array(first))
         waiting = list(
             zip(rows["id"].to_pylist(), rows["name"].to_pylist(), rows["args"].to_pylist(), strict=True)
         )
@@ -96,24 +96,24 @@ class EmbeddedGate:
         self._note(ids, store_ids)
 
     def engine_ids(self, ids: StoreIds) -> Ids:
-        found = ids.astype(np.uint32)
+        encoded = ids.astype(np.uint32)
         integers, skolems = ids < 0, ids >= SKOLEMS
         texts = ~(integers | skolems) & (ids >= self._base)
-        found[texts] = self._of_texts[ids[texts] - self._base]
+        encoded[texts] = self._of_texts[ids[texts] - self._base]
         if integers.any():
-            found[integers] = self.dictionary.encode_integers(ids[integers] - np.int64(INTEGERS))
+            encoded[integers] = self.dictionary.encode_integers(ids[integers] - np.int64(INTEGERS))
         if skolems.any():
             at = np.searchsorted(self._skolems[0], ids[skolems])
-            found[skolems] = self._skolems[1][at]
-        return found
+            encoded[skolems] = self._skolems[1][at]
+        return encoded
 
-    def given(self, facts: Iterable[Facts]) -> dict[Predicate, Any]:
+    def read_facts(self, facts: Iterable[Facts]) -> dict[Predicate, Any]:
         """Facts in files, for the engine."""
-        found = {}
+        engine_facts = {}
         for stored in facts:
             columns, _ = self._columns(stored)
-            found[stored.predicate] = self.engine.facts_from_columns(columns, stored.rows)
-        return found
+            engine_facts[stored.predicate] = self.engine.facts_from_columns(columns, stored.rows)
+        return engine_facts
 
     def _columns(self, stored: Facts) -> tuple[list[Ids], pa.Table]:
         table = pa.concat_tables(self.store.read(f) for f in stored.files)
@@ -122,8 +122,8 @@ class EmbeddedGate:
     def fill(self, tables: Mapping[Predicate, Table]) -> None:
         """Tables of the engine from the store's snapshot."""
         for stored in self.store.manifest.facts:
-            columns, found = self._columns(stored)
-            supports = [found[s].to_numpy() for s in ("asserted", "nonrecursive", "recursive")]
+            columns, table = self._columns(stored)
+            supports = [table[s].to_numpy() for s in ("asserted", "nonrecursive", "recursive")]
             tables[stored.predicate].restore(columns, *supports)
         self._written.note(tables)
 
@@ -155,9 +155,9 @@ class EmbeddedGate:
         return write_predicate(self.store, predicate, number, columns, len(facts), supports)
 
     def store_ids(self, ids: Ids) -> StoreIds:
-        if len(self._store_ids) < len(self.dictionary) - self._base or (self._known(ids) == _UNSET).any():
+        if len(self._store_ids) < len(self.dictionary) - self._base or (self._look_up(ids) == _UNSET).any():
             self._number_new()
-        return self._known(ids)
+        return self._look_up(ids)
 
     def _number_new(self) -> None:
         """Ids of the store for all terms that have come since."""
@@ -167,7 +167,7 @@ class EmbeddedGate:
             return
         place = int(unset[0])
         start = self._base + place
-        integers, skolems = self.dictionary.made_since(start)
+        integers, skolems = self.dictionary.collect_made_since(start)
         ids = np.arange(start, len(self.dictionary), dtype=np.uint32)
         for identifier in ids[integers & (self._store_ids[place:] == _UNSET)].tolist():
             self._store_ids[identifier - self._base] = self._integer(identifier)
@@ -199,7 +199,7 @@ class EmbeddedGate:
             for name, ids, arguments in skolems:
                 places = ids - np.uint32(self._base)
                 known = self._store_ids[places] != _UNSET
-                columns = [self._known(a) for a in arguments]
+                columns = [self._look_up(a) for a in arguments]
                 ready = ~known
                 for column in columns:
                     ready &= column != _UNSET
@@ -218,12 +218,12 @@ class EmbeddedGate:
                     waiting.append((name, ids[rest], [a[rest] for a in arguments]))
             skolems = waiting
 
-    def _known(self, ids: Ids) -> StoreIds:
+    def _look_up(self, ids: Ids) -> StoreIds:
         """Ids of the store as far as they are there."""
         later = ids >= self._base
-        found = ids.astype(np.int64)
-        found[later] = self._store_ids[ids[later] - np.uint32(self._base)]
-        return found
+        store_ids = ids.astype(np.int64)
+        store_ids[later] = self._store_ids[ids[later] - np.uint32(self._base)]
+        return store_ids
 
     def _write_terms(self, buckets: int) -> list[File]:
         if not self._new_texts:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from hdlog.program.ntriples import skolem_text
 from hdlog.reading.identifiers import INTEGERS, SKOLEMS, StoreIds, integer_text
 from hdlog.store.store import Facts, Store
 from hdlog.store.terms import StoredTerms
-from hdlog.writing.files import write_tables, write_triples, written
+from hdlog.writing.files import write_tables, write_triples, write_whole
 from hdlog.writing.sheets import Columns, Sheet
 
 FORMATS = ("nt", "csv", "tsv", "facts", "parquet")
@@ -57,30 +59,30 @@ class Terms:
             return integer_text(identifier)
         if identifier < SKOLEMS:
             return str(self._texts[identifier].as_py())
-        return skolem_text(identifier, self._taken_apart)
+        return skolem_text(identifier, self._take_apart)
 
-    def _taken_apart(self, identifier: int) -> str | tuple[str, list[int]]:
+    def _take_apart(self, identifier: int) -> str | tuple[str, list[int]]:
         return self.text(identifier) if identifier < SKOLEMS else self._skolems[identifier]
 
 
-def shown_facts(store: Store) -> list[Facts]:
+def list_visible_facts(store: Store) -> list[Facts]:
     """The facts of predicates that a user knows."""
     return [f for f in store.manifest.facts if not is_auxiliary(f.name)]
 
 
-def sheets(store: Store, program: Program) -> list[Sheet]:
+def make_sheets(store: Store, program: Program) -> list[Sheet]:
     """The facts of a store, a sheet for each predicate."""
     terms = Terms(store)
-    found = []
-    for stored in shown_facts(store):
+    sheets = []
+    for stored in list_visible_facts(store):
         declared = program.declared.get(stored.name)
         names = tuple(a.name for a in declared.attributes) if declared is not None else ()
-        batches = partial(_decoded, store, terms, stored)
-        found.append(Sheet(stored.predicate, stored.rows, batches, names))
-    return found
+        batches = partial(_decode, store, terms, stored)
+        sheets.append(Sheet(stored.predicate, stored.rows, batches, names))
+    return sheets
 
 
-def _decoded(store: Store, terms: Terms, stored: Facts) -> Iterator[Columns]:
+def _decode(store: Store, terms: Terms, stored: Facts) -> Iterator[Columns]:
     names = [f"c{i}" for i in range(stored.arity)]
     for file in stored.files:
         for batch in store.read(file, names).to_batches(_BATCH):
@@ -88,7 +90,7 @@ def _decoded(store: Store, terms: Terms, stored: Facts) -> Iterator[Columns]:
 
 
 def export(
-    found: Sequence[Sheet],
+    sheets: Sequence[Sheet],
     format_: str,
     out: Path | None,
     say: Callable[[str], None],
@@ -103,28 +105,40 @@ def export(
         raise UsageError(f"unknown format {format_}; there are {', '.join(FORMATS)}")
     if format_ == "nt":
         if out is None:
-            return write_triples(_told(found, say), sys.stdout.buffer)
-        with written(out) as file:
-            return write_triples(_told(found, say), file)
+            return write_triples(_announce(sheets, say), sys.stdout.buffer)
+        with write_whole(out) as file:
+            return write_triples(_announce(sheets, say), file)
     if out is None:
         raise UsageError(f"{format_} needs a folder, with a file for each predicate; name it with --out")
-    _prepare(out, overwrite)
-    for sheet in write_tables(found, format_, out):  # type: ignore[arg-type]
-        say(f"writing {sheet.predicate.name}")
-    return sum(sheet.rows for sheet in found), []
+    with _build_folder(out, overwrite) as folder:
+        for sheet in write_tables(sheets, format_, folder):  # type: ignore[arg-type]
+            say(f"writing {sheet.predicate.name}")
+    return sum(sheet.rows for sheet in sheets), []
 
 
-def _told(found: Sequence[Sheet], say: Callable[[str], None]) -> Iterator[Sheet]:
-    for sheet in found:
+def _announce(sheets: Sequence[Sheet], say: Callable[[str], None]) -> Iterator[Sheet]:
+    for sheet in sheets:
         say(f"writing {sheet.predicate.name}")
         yield sheet
 
 
-def _prepare(folder: Path, overwrite: bool) -> None:
-    """A folder for an export has nothing else in it: files of an older one would be taken for facts."""
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file; an export of tables is a folder")
-    if folder.exists() and any(folder.iterdir()):
-        if not overwrite:
-            raise UsageError(f"{folder} is not empty; name another folder, or say --overwrite")
-        shutil.rmtree(folder)
+@contextmanager
+def _build_folder(out: Path, overwrite: bool) -> Iterator[Path]:
+    """A folder to write an export to, which takes its name when it is whole.
+
+    It has nothing else in it: files of an older one would be taken for facts.
+    """
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; an export of tables is a folder")
+    if out.exists() and any(out.iterdir()) and not overwrite:
+        raise UsageError(f"{out} is not empty; name another folder, or say --overwrite")
+    fresh, gone = (out.with_name(f".{out.name}.{os.getpid()}.{kind}") for kind in ("part", "old"))
+    fresh.mkdir(parents=True)
+    try:
+        yield fresh
+        if out.exists():
+            out.rename(gone)
+        fresh.rename(out)
+    finally:
+        for folder in (fresh, gone):
+            shutil.rmtree(folder, ignore_errors=True)

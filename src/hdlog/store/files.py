@@ -25,7 +25,7 @@ def write_terms(store: Store, ids: StoreIds, texts: pa.Array, bucket: int) -> Fi
     path = store.new_file("terms")
     table = pa.table([pa.array(ids), texts], schema=_TERMS_SCHEMA)
     pq.write_table(table, store.folder / path, compression="zstd", use_dictionary=False)
-    return store.written(path, len(ids), bucket)
+    return store.describe_file(path, len(ids), bucket)
 
 
 def write_new_terms(store: Store, ids: StoreIds, texts: pa.Array, buckets: int) -> list[File]:
@@ -41,7 +41,7 @@ def write_skolems(store: Store, ids: list[int], names: list[str], arguments: lis
     path = store.new_file("skolems")
     table = pa.table([ids, names, pa.array(arguments, pa.list_(pa.int64()))], schema=_SKOLEM_SCHEMA)
     pq.write_table(table, store.folder / path)
-    return store.written(path, len(ids))
+    return store.describe_file(path, len(ids))
 
 
 def write_predicate(
@@ -79,7 +79,7 @@ def write_facts(
     path = store.new_file(f"facts/{number}")
     table = pa.table([pa.array(c) for c in (*columns, *supports)], names=names)
     pq.write_table(table, store.folder / path, compression="zstd", row_group_size=1 << 20)
-    return store.written(path, rows)
+    return store.describe_file(path, rows)
 
 
 def sketch(ids: StoreIds) -> NDArray[np.uint64]:

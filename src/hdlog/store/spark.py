@@ -48,15 +48,15 @@ class SparkGate:
         data = self.engine.spark.read.parquet(*self.store.paths(files))
         return self.keeper.frame(data, sum(f.rows for f in files))
 
-    def given(self, facts: Iterable[Facts]) -> dict[Predicate, SparkFacts]:
+    def read_facts(self, facts: Iterable[Facts]) -> dict[Predicate, SparkFacts]:
         """Facts in files, each of them once."""
-        found = {}
+        spark_facts = {}
         for stored in facts:
             frame = self._frame(stored.files).select(*self._keys(stored), "1L AS m")
-            found[stored.predicate] = SparkFacts(
+            spark_facts[stored.predicate] = SparkFacts(
                 stored.arity, frame, stored.rows, stored.rows, distinct=stored.distinct
             )
-        return found
+        return spark_facts
 
     def _keys(self, stored: Facts) -> list[str]:
         return columns(stored.arity) if stored.arity else ["0L AS c0"]
@@ -91,7 +91,7 @@ class SparkGate:
         }
 
     def _write(self, predicate: Predicate, number: int, table: Table) -> Facts:
-        whole = table.whole()
+        whole = table.add_up_runs()
         assert whole is not None, "the table has facts"
         keys = columns(predicate.arity)[: predicate.arity]
         live = whole.where("l = 1").select(*keys, "a AS asserted", "n AS nonrecursive", "r AS recursive")
@@ -105,26 +105,26 @@ class SparkGate:
 
     def _write_frame(self, frame: Frame, kind: str, what: str) -> tuple[File, ...]:
         """A frame as files of the store; Spark writes a folder, whose files move to where they belong."""
-        folder = self.store.staging()
+        folder = self.store.make_staging_folder()
         context = self.engine.spark.sparkContext
         with watch_jobs(context, what, self.engine.say):
             self.keeper.run(lambda: self.keeper.data(frame).write.mode("overwrite").parquet(str(folder)))
-        found = []
+        files = []
         for part in sorted(folder.glob("*.parquet")):
             rows = pq.read_metadata(part).num_rows
             if rows:
                 path = self.store.new_file(kind)
                 part.replace(Path(self.store.folder) / path)
-                found.append(self.store.written(path, rows))
-        return tuple(found)
+                files.append(self.store.describe_file(path, rows))
+        return tuple(files)
 
     def _write_terms(self, buckets: int) -> list[File]:
         new = self.engine.dictionary.since(self._terms)
         self._terms = len(self.engine.dictionary)
         if new is None:
             return []
-        found = self.keeper.collect(new)
-        texts, ids = found["text"].combine_chunks(), found["id"].to_numpy()
+        table = self.keeper.collect(new)
+        texts, ids = table["text"].combine_chunks(), table["id"].to_numpy()
         return write_new_terms(self.store, ids, texts, buckets)
 
     def _write_skolems(self) -> tuple[File, ...]:

@@ -102,7 +102,7 @@ class Manifest:
 
 
 @contextmanager
-def damage_told(path: Path) -> Iterator[None]:
+def report_damage(path: Path) -> Iterator[None]:
     """A file of a store that cannot be read is an error of the store."""
     try:
         yield
@@ -122,7 +122,7 @@ class Store:
 
     def read(self, file: File, columns: Sequence[str] | None = None) -> pa.Table:
         path = self.path(file)
-        with damage_told(path):
+        with report_damage(path):
             table = pq.read_table(path, columns=columns)
         if table.num_rows != file.rows:
             raise StoreError(f"{path}: damaged; it has {table.num_rows:,} rows, not {file.rows:,}")
@@ -137,16 +137,16 @@ class Store:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def written(self, path: str, rows: int, bucket: int = 0) -> File:
+    def describe_file(self, path: str, rows: int, bucket: int = 0) -> File:
         return File(path, rows, (self.folder / path).stat().st_size, bucket)
 
-    def staging(self) -> Path:
-        """A folder for files on the way; `commit` removes it."""
+    def make_staging_folder(self) -> Path:
+        """A folder for files on the way; `clean` removes it."""
         folder = self.folder / "staging" / uuid.uuid4().hex[:12]
         folder.mkdir(parents=True)
         return folder
 
-    def numbered(self, predicates: Iterable[Predicate]) -> dict[Predicate, int]:
+    def number_predicates(self, predicates: Iterable[Predicate]) -> dict[Predicate, int]:
         """A number for each predicate, old or new."""
         known = {f.predicate: f.number for f in self.manifest.facts}
         following = max(known.values(), default=-1) + 1
@@ -236,7 +236,7 @@ class Lock:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """One writer at a time."""
     lock = Lock(folder / _LOCK)
     if not lock.acquire():
@@ -249,12 +249,12 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[Store]:
+def open_for_reading(folder: Path) -> Iterator[Store]:
     """A store of which no file goes before the end, whoever updates it meanwhile."""
     lease = Lock(folder / _READERS, shared=True)
     if folder.is_dir():
         # Where nothing can be written, nothing can be removed either. A writer holds it for a moment, to remove files.
-        with suppress(PermissionError, OSError):
+        with suppress(OSError):
             while not lease.acquire():
                 time.sleep(_MOMENT)
     try:
@@ -290,34 +290,35 @@ def open_store(folder: Path) -> Store:
     if not path.exists():
         raise StoreError(f"{folder}: no store there; hdlog load or hdlog materialise make one")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        version = found.pop("format")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = content.pop("format")
     except (ValueError, KeyError, AttributeError, TypeError):
         raise StoreError(f"{path}: damaged; this is no manifest of a store") from None
     if version != _FORMAT:
         raise StoreError(
-            f"{folder}: made by hdlog {found.get('version')}, whose format this one does not know"
+            f"{folder}: made by hdlog {content.get('version')}, whose format this one does not know"
         )
     try:
-        return Store(folder, _manifest(found))
+        return Store(folder, _manifest(content))
     except (KeyError, TypeError, ValueError):
         raise StoreError(f"{path}: damaged; parts of the manifest are missing") from None
 
 
-def _manifest(found: dict[str, Any]) -> Manifest:
+def _manifest(content: dict[str, Any]) -> Manifest:
     facts = tuple(
-        Facts(**{**f, "files": _files(f["files"]), "distinct": tuple(f["distinct"])}) for f in found["facts"]
+        Facts(**{**f, "files": _files(f["files"]), "distinct": tuple(f["distinct"])})
+        for f in content["facts"]
     )
     return Manifest(
         **{
-            **found,
+            **content,
             "facts": facts,
-            "term_files": _files(found["term_files"]),
-            "skolem_files": _files(found["skolem_files"]),
-            "rules": tuple(RuleFile(**r) for r in found["rules"]),
+            "term_files": _files(content["term_files"]),
+            "skolem_files": _files(content["skolem_files"]),
+            "rules": tuple(RuleFile(**r) for r in content["rules"]),
         }
     )
 
 
-def _files(found: Sequence[dict[str, Any]]) -> tuple[File, ...]:
-    return tuple(File(**f) for f in found)
+def _files(entries: Sequence[dict[str, Any]]) -> tuple[File, ...]:
+    return tuple(File(**f) for f in entries)

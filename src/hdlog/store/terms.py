@@ -38,11 +38,11 @@ class StoredTerms:
         """The id of each, -1 for those that are not there."""
         wanted = texts.cast(pa.string())
         bucket = buckets_of(wanted, self._store.manifest.buckets or 1)
-        found = np.full(len(texts), -1, np.int64)
+        term_ids = np.full(len(texts), -1, np.int64)
         for number in np.unique(bucket).tolist():
             rows = np.flatnonzero(bucket == number)
-            found[rows] = self._find(number, wanted.take(pa.array(rows)))
-        return found
+            term_ids[rows] = self._find(number, wanted.take(pa.array(rows)))
+        return term_ids
 
     def _find(self, bucket: int, texts: pa.Array) -> NDArray[np.int64]:
         """In one bucket: its files are read for the first questions, and kept in memory for all after them."""
@@ -51,12 +51,12 @@ class StoredTerms:
             table, ids = self._table(bucket)
             places = table.add_texts(texts)  # one that is new here comes after those of the store
             return np.append(ids, -1)[np.where((places >= 0) & (places < len(ids)), places, len(ids))]
-        found = np.full(len(texts), -1, np.int64)
+        term_ids = np.full(len(texts), -1, np.int64)
         for part in self._read(bucket):
             place = pc.index_in(texts, part["text"]).fill_null(-1).to_numpy(zero_copy_only=False)
             there = place >= 0
-            found[there] = part["id"].to_numpy()[place[there]]
-        return found
+            term_ids[there] = part["id"].to_numpy()[place[there]]
+        return term_ids
 
     def _table(self, bucket: int) -> tuple[TermTable, NDArray[np.int64]]:
         if bucket not in self._tables:
@@ -85,6 +85,6 @@ class StoredTerms:
     def take(self, numbers: NDArray[np.int64] | None = None) -> pa.Array:
         return self.array() if numbers is None else self.array().take(pa.array(numbers))
 
-    def large_integers(self) -> bool:
+    def has_large_integers(self) -> bool:
         """Whether there are integers that have no place in an id, which engines may also make themselves."""
         return self.typed and bool(pc.any(pc.match_substring_regex(self.array(), _LARGE)).as_py())

@@ -22,13 +22,13 @@ class Written:
         self, store: Store, tables: Mapping[Predicate, Any], write: Callable[[Predicate, int, Any], Facts]
     ) -> tuple[Facts, ...]:
         """What the store has of each table: files that are there, or new ones for those that have changed."""
-        numbers = store.numbered(p for p, t in tables.items() if len(t))
-        found = []
+        numbers = store.number_predicates(p for p, t in tables.items() if len(t))
+        stored = []
         for predicate, table in tables.items():
             old = store.manifest.of(predicate)
             if old is not None and self._versions.get(predicate) == table.version:
-                found.append(old)
+                stored.append(old)
             elif len(table):
-                found.append(write(predicate, numbers[predicate], table))
+                stored.append(write(predicate, numbers[predicate], table))
         self.note(tables)
-        return tuple(found)
+        return tuple(stored)

@@ -51,11 +51,11 @@ def examine(text: str, dialect: Dialect, name: str = "<text>", folder: Path = Pa
 
     Checks that need the whole program are left out when a part of it could not be read.
     """
-    prepared, problems = _prepared(text, dialect, name, folder)
-    return _examined([prepared], problems)
+    prepared, problems = _prepare(text, dialect, name, folder)
+    return _examine_texts([prepared], problems)
 
 
-def _prepared(text: str, dialect: Dialect, name: str, folder: Path) -> tuple[RuleText, list[Problem]]:
+def _prepare(text: str, dialect: Dialect, name: str, folder: Path) -> tuple[RuleText, list[Problem]]:
     if dialect not in get_args(Dialect):
         hint = did_you_mean(dialect, get_args(Dialect))
         raise UsageError(f"unknown dialect {dialect!r}; known: {', '.join(get_args(Dialect))}. {hint}")
@@ -66,14 +66,14 @@ def _prepared(text: str, dialect: Dialect, name: str, folder: Path) -> tuple[Rul
     return RuleText(source, dialect), problems
 
 
-def _examined(texts: Sequence[RuleText], problems: list[Problem]) -> Reading:
+def _examine_texts(texts: Sequence[RuleText], problems: list[Problem]) -> Reading:
     """Texts as one program: what one declares, the others may use."""
     program = Program()
     for text in texts:
         reader = rdfox if text.dialect == "rdfox" else souffle
-        more, found = reader.parse(text.source)
+        more, own_problems = reader.parse(text.source)
         program += more
-        problems += found
+        problems += own_problems
     declared_only = all(text.dialect == "souffle" for text in texts)
     problems += check(program, declared_only, whole=not problems)
     if not any(p.severity == "error" for p in problems):
@@ -82,11 +82,11 @@ def _examined(texts: Sequence[RuleText], problems: list[Problem]) -> Reading:
 
 
 def examine_file(path: Path, dialect: Dialect | None = None) -> Reading:
-    prepared, problems = _prepared_file(path, dialect)
-    return _examined([prepared], problems)
+    prepared, problems = _prepare_file(path, dialect)
+    return _examine_texts([prepared], problems)
 
 
-def _prepared_file(path: Path, dialect: Dialect | None) -> tuple[RuleText, list[Problem]]:
+def _prepare_file(path: Path, dialect: Dialect | None) -> tuple[RuleText, list[Problem]]:
     dialect = dialect or dialect_of(path)
     try:
         text = path.read_bytes().decode("utf-8")
@@ -94,21 +94,21 @@ def _prepared_file(path: Path, dialect: Dialect | None) -> tuple[RuleText, list[
         raise UsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8 text (byte {error.start}); rule files are UTF-8") from None
-    return _prepared(text, dialect, str(path), path.parent)
+    return _prepare(text, dialect, str(path), path.parent)
 
 
 def rule_texts(paths: Sequence[Path], dialect: Dialect | None = None) -> list[RuleText]:
     """The texts of rule files, which need no other files from here on."""
-    found = [_prepared_file(path, dialect) for path in paths]
-    problems = [p for _, more in found for p in more]
+    prepared = [_prepare_file(path, dialect) for path in paths]
+    problems = [p for _, more in prepared for p in more]
     if problems:
         raise ProgramError(problems)
-    return [text for text, _ in found]
+    return [text for text, _ in prepared]
 
 
 def read_texts(texts: Sequence[RuleText]) -> Program:
     """The program that several texts stand for together; `ProgramError` where it has errors."""
-    return _program(_examined(texts, [])) if texts else Program()
+    return _program(_examine_texts(texts, [])) if texts else Program()
 
 
 def parse(text: str, dialect: Dialect = "rdfox", name: str = "<text>") -> Program:

@@ -92,20 +92,20 @@ class Grammar(Generic[R]):
         return program, problems
 
     def _problem(self, source: Source, parse: Callable[[Any], object], chunk: list[Token]) -> Problem | None:
-        deep = nested_too_deeply(chunk)
+        deep = find_deep_nesting(chunk)
         if deep:
             hint = "split it, with BIND or a predicate of its own for a part"
             return Problem("nesting", "this expression is nested too deeply", span_of(source, deep), hint)
         try:
             parse(chunk)
         except UnexpectedToken as error:
-            return _unexpected(source, self.names, chunk, error)
+            return _explain_unexpected(source, self.names, chunk, error)
         except Refusal as refusal:
             return refusal.problem
         return None
 
 
-def nested_too_deeply(chunk: list[Token]) -> Token | None:
+def find_deep_nesting(chunk: list[Token]) -> Token | None:
     """The token at which brackets and operators pass the limit, if they do."""
     operators = [0]
     total = 0
@@ -135,27 +135,29 @@ def span_of(source: Source, token: Token) -> Span:
     return Span(source, line, column, max(end, column + 1))
 
 
-def _unexpected(source: Source, names: dict[str, str], chunk: list[Token], error: UnexpectedToken) -> Problem:
+def _explain_unexpected(
+    source: Source, names: dict[str, str], chunk: list[Token], error: UnexpectedToken
+) -> Problem:
     token = error.token
     expected = set(error.accepts or error.expected) - {"$END", "BAD"}
-    hint = _misspelt(names, chunk[: chunk.index(token) + 1] if token in chunk else chunk)
+    hint = _suggest_keyword(names, chunk[: chunk.index(token) + 1] if token in chunk else chunk)
     if token.type == "$END":
         last = chunk[-1]
-        message = f"the text ends in the middle of a statement, after {shown(last)}"
+        message = f"the text ends in the middle of a statement, after {show_token(last)}"
         return Problem("syntax", message, span_of(source, last), hint or _expectation(names, expected))
     span = span_of(source, token)
     if token.type == "BAD":
-        return Problem("syntax", f"unexpected character {shown(token)}", span)
+        return Problem("syntax", f"unexpected character {show_token(token)}", span)
     if token.type == "UNCLOSED_STRING":
         return Problem("syntax", "this string is not closed", span, "strings end on their line")
     if token.type == "UNCLOSED_COMMENT":
         return Problem("syntax", "this comment is not closed", span, "close it with */")
     if token.type == "ARROW" and sum(t.type == "ARROW" for t in chunk) > 1:
         hint = "a rule has one arrow; does the rule before this one end with '.'?"
-    return Problem("syntax", f"unexpected {shown(token)}", span, hint or _expectation(names, expected))
+    return Problem("syntax", f"unexpected {show_token(token)}", span, hint or _expectation(names, expected))
 
 
-def _misspelt(names: dict[str, str], tokens: list[Token]) -> str:
+def _suggest_keyword(names: dict[str, str], tokens: list[Token]) -> str:
     """A hint for a name in front of a bracket that looks like a keyword."""
     keywords = names["keywords"].split()
     for token, following in pairwise(tokens):
@@ -166,7 +168,7 @@ def _misspelt(names: dict[str, str], tokens: list[Token]) -> str:
     return ""
 
 
-def shown(token: Token) -> str:
+def show_token(token: Token) -> str:
     text = str(token)
     text = text if len(text) <= 40 else text[:37] + "..."
     return f"'{text}'" if text.isprintable() else repr(text)

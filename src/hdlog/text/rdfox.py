@@ -33,6 +33,7 @@ from hdlog.program.model import (
     negate,
     triple_atom,
 )
+from hdlog.program.ntriples import ESCAPED, UNESCAPES
 from hdlog.program.terms import (
     LANG_STRING,
     OWL,
@@ -65,8 +66,6 @@ REFUSED_FUNCTIONS = {
     "bnode": 'it makes a new node on each call; use SKOLEM("name", ...) instead',
     "bound": "every variable of a rule is bound",
 }
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 _NAMES = {
     "keywords": "FILTER BIND NOT AGGREGATE PREFIX",
@@ -140,18 +139,18 @@ def chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
 def unescape(text: str, fail: Callable[[str], Refusal]) -> str:
     """`text` with its backslash escapes replaced."""
 
-    def replace(found: re.Match[str]) -> str:
-        code = found.group(1)
+    def replace(match: re.Match[str]) -> str:
+        code = match.group(1)
         if code[0] in "uU" and len(code) > 1:
             point = int(code[1:], 16)
             if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
                 raise fail(f"\\{code} is not a character")
             return chr(point)
-        if code in _ESCAPES:
-            return _ESCAPES[code]
+        if code in UNESCAPES:
+            return UNESCAPES[code]
         raise fail(f"\\{code} is not an escape")
 
-    return _ESCAPE.sub(replace, text) if "\\" in text else text
+    return ESCAPED.sub(replace, text) if "\\" in text else text
 
 
 def _call(name: str) -> Callable[..., Expression]:
@@ -224,8 +223,8 @@ class RdfoxReader(Reader):
         return items
 
     def declaration(self, keyword: Token, name: Iri, *attributes: Attribute | None) -> None:
-        given = tuple(a for a in attributes if a)
-        self.declarations.append(Declaration(name.value, given, name.span))
+        present = tuple(a for a in attributes if a)
+        self.declarations.append(Declaration(name.value, present, name.span))
 
     def attribute(self, *tokens: Token) -> Attribute:
         name, _, type_ = "".join(tokens).partition(":")
@@ -233,8 +232,8 @@ class RdfoxReader(Reader):
 
     def directive(self, keyword: Token, name: Iri, *parameters: tuple[str, str] | None) -> None:
         kind = cast(DirectiveKind, str(keyword[1:]))
-        given = tuple(p for p in parameters if p)
-        self.directives.append(Directive(kind, name.value, given, name.span))
+        present = tuple(p for p in parameters if p)
+        self.directives.append(Directive(kind, name.value, present, name.span))
 
     def parameter(self, name: Token, value: Token) -> tuple[str, str]:
         return str(name), self.text(value)
@@ -285,10 +284,10 @@ class RdfoxReader(Reader):
     # Atoms and terms.
 
     def bracket_atom(self, name: Iri, _: Token, *terms: Term | None) -> Atom:
-        given = tuple(t for t in terms if t is not None)
-        if name.value == RDF_TYPE and len(given) == 2:
-            return triple_atom(given[0], name, given[1], name.span)
-        return Atom(name.value, given, name.span)
+        present = tuple(t for t in terms if t is not None)
+        if name.value == RDF_TYPE and len(present) == 2:
+            return triple_atom(present[0], name, present[1], name.span)
+        return Atom(name.value, present, name.span)
 
     def variable_atom(self, name: Variable, _: Token, *terms: Term) -> Atom:
         if len(terms) == 1:
@@ -410,31 +409,31 @@ class RdfoxReader(Reader):
 
     def call(self, name: Token, _: Token, *arguments: Expression | None) -> Expression:
         function = ALIASES.get(name.lower(), name.lower())
-        return self.checked_call(function, str(name), arguments, self.span(name))
+        return self.build_call(function, str(name), arguments, self.span(name))
 
     def iri_or_cast(self, iri: Iri, bracket: Token | None, *arguments: Expression | None) -> Expression:
         if bracket is None:
             return iri
-        return self.checked_call(iri.value, f"<{iri.value}>", arguments, iri.span)
+        return self.build_call(iri.value, f"<{iri.value}>", arguments, iri.span)
 
-    def checked_call(
+    def build_call(
         self, function: str, shown: str, arguments: tuple[Expression | None, ...], span: Span | None
     ) -> Expression:
-        given = tuple(a for a in arguments if a is not None)
+        present = tuple(a for a in arguments if a is not None)
         if function in REFUSED_FUNCTIONS:
             raise self.fail("function", f"{shown} is not supported", span, REFUSED_FUNCTIONS[function])
         known = FUNCTIONS.get(function)
         if known is None:
             hint = did_you_mean(function, FUNCTIONS)
             raise self.fail("function", f"unknown function {shown}", span, hint)
-        if not known.accepts(len(given)):
-            raise self.fail("function", wrong_count(shown, known.least, known.most, len(given)), span)
-        return Call(function, given, span)
+        if not known.accepts(len(present)):
+            raise self.fail("function", wrong_count(shown, known.least, known.most, len(present)), span)
+        return Call(function, present, span)
 
 
-def wrong_count(name: str, least: int, most: int | None, given: int) -> str:
+def wrong_count(name: str, least: int, most: int | None, count: int) -> str:
     if most is None:
         wanted = f"at least {least}"
     else:
         wanted = str(least) if least == most else f"{least} to {most}"
-    return f"{name} takes {wanted} argument{'' if wanted == '1' else 's'}, not {given}"
+    return f"{name} takes {wanted} argument{'' if wanted == '1' else 's'}, not {count}"

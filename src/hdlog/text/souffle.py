@@ -7,6 +7,7 @@ functor in an argument as a `Bind` of a fresh variable, each aggregate as a body
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -110,6 +111,9 @@ _NAMES = {
     "WILDCARD": "'_'",
     "__ANON_0": "'<:'",
 }
+_BELLS = re.compile(r"\\.", re.DOTALL)
+_BELL_CODES = {r"\a": r"\u0007", r"\v": r"\u000b"}
+"""Escapes that only Soufflé has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,18 +210,18 @@ def refusal(source: Source, chunk: list[Token]) -> Problem | None:
         key = str(token) if token.type == "UNSUPPORTED_DIRECTIVE" else token.type
         if key in UNSUPPORTED:
             what, hint = UNSUPPORTED[key]
-            return unsupported(what, token, source, hint)
+            return report_unsupported(what, token, source, hint)
         if token == "{" and chunk[0] == ".type":
             what, hint = UNSUPPORTED["ADT"]
-            return unsupported(what, chunk[1], source, hint)
+            return report_unsupported(what, chunk[1], source, hint)
         if token.type == "LE" and chunk[index - 1].type == "RPAR":
             if not any(t.type == "ARROW" for t in chunk[:index]):
                 hint = "use a min or max aggregate in a rule of its own"
-                return unsupported("subsumption rules", token, source, hint)
+                return report_unsupported("subsumption rules", token, source, hint)
     return None
 
 
-def unsupported(what: str, token: Token, source: Source, hint: str) -> Problem:
+def report_unsupported(what: str, token: Token, source: Source, hint: str) -> Problem:
     return Problem("unsupported", f"{what} are not supported", span_of(source, token), hint)
 
 
@@ -250,7 +254,7 @@ class SouffleReader(Reader):
         attributes, known = attribute_types(frame), resolve(frame.types)
         for heads, body in self.clauses:
             try:
-                rules += (_typed(r, attributes, known) for r in clause_rules(self.source, heads, body))
+                rules += (_apply_types(r, attributes, known) for r in clause_rules(self.source, heads, body))
             except Refusal as refusal:
                 self.problems.append(refusal.problem)
         return replace(frame, rules=tuple(rules))
@@ -276,7 +280,7 @@ class SouffleReader(Reader):
     def qualifier(self, token: Token) -> None:
         if token == "eqrel":
             hint = "add the rules r(x,x) :- r(x,_).  r(y,x) :- r(x,y).  r(x,z) :- r(x,y), r(y,z)."
-            self.problems.append(unsupported("eqrel relations", token, self.source, hint))
+            self.problems.append(report_unsupported("eqrel relations", token, self.source, hint))
 
     def input_qualifier(self) -> str:
         return "input"
@@ -407,18 +411,18 @@ class SouffleReader(Reader):
         def fail(message: str) -> Refusal:
             return Refusal(Problem("escape", message, self.span(token)))
 
-        return unescape(token[1:-1].replace(r"\a", r"\u0007").replace(r"\v", r"\u000b"), fail)
+        return unescape(_BELLS.sub(lambda m: _BELL_CODES.get(m[0], m[0]), token[1:-1]), fail)
 
     def string(self, token: Token) -> Literal:
         return Literal(self.text(token), span=self.span(token))
 
     def call(self, token: Token, _: Token, *arguments: Any) -> Any:
         function = FUNCTIONS[FUNCTORS[str(token)]]
-        given = tuple(a for a in arguments if a is not None)
-        if not function.accepts(len(given)):
-            message = wrong_count(str(token), function.least, function.most, len(given))
+        present = tuple(a for a in arguments if a is not None)
+        if not function.accepts(len(present)):
+            message = wrong_count(str(token), function.least, function.most, len(present))
             raise Refusal(Problem("function", message, self.span(token)))
-        return Call(function.name, given, self.span(token))
+        return Call(function.name, present, self.span(token))
 
     def cast(self, expression: Any, type_: Token) -> Any:
         return Call(AS, (expression, Literal(str(type_), span=self.span(type_))), self.span(type_))
@@ -505,7 +509,7 @@ def _outside(part: Any) -> set[str]:
     return _names(part)
 
 
-def _renamed(part: Any, names: Mapping[str, Variable]) -> Any:
+def _rename_variables(part: Any, names: Mapping[str, Variable]) -> Any:
     """A raw part of a clause with other variables for some names."""
     if not names:
         return part
@@ -513,17 +517,21 @@ def _renamed(part: Any, names: Mapping[str, Variable]) -> Any:
         case Variable():
             return names.get(part.name, part)
         case tuple():
-            return tuple(_renamed(p, names) for p in part)
+            return tuple(_rename_variables(p, names) for p in part)
         case RawAtom() | Call():
-            return replace(part, arguments=_renamed(part.arguments, names))
+            return replace(part, arguments=_rename_variables(part.arguments, names))
         case RawTest():
-            return replace(part, left=_renamed(part.left, names), right=_renamed(part.right, names))
+            return replace(
+                part, left=_rename_variables(part.left, names), right=_rename_variables(part.right, names)
+            )
         case RawNot():
-            return replace(part, operand=_renamed(part.operand, names))
+            return replace(part, operand=_rename_variables(part.operand, names))
         case RawAnd() | RawOr():
-            return replace(part, operands=_renamed(part.operands, names))
+            return replace(part, operands=_rename_variables(part.operands, names))
         case RawAggregate():
-            return replace(part, target=_renamed(part.target, names), body=_renamed(part.body, names))
+            return replace(
+                part, target=_rename_variables(part.target, names), body=_rename_variables(part.body, names)
+            )
     return part
 
 
@@ -535,7 +543,7 @@ class _Clause:
         self.names = names  # in use anywhere in the clause
         self.given: set[str] = set()  # names with a value from an atom or an aggregate
 
-    def fresh(self) -> Variable:
+    def make_fresh_variable(self) -> Variable:
         number = 1
         while f"e{number}" in self.names:
             number += 1
@@ -578,7 +586,7 @@ class _Clause:
         terms: list[Term] = []
         for argument in raw.arguments:
             if isinstance(argument, Call | RawAggregate):
-                terms.append(self.fresh())
+                terms.append(self.make_fresh_variable())
                 value = self.expression(argument, items, outside)
                 items.append(Filter(Call("eq", (terms[-1], value), _span(argument)), _span(argument)))
             else:
@@ -591,7 +599,7 @@ class _Clause:
 
     def term(self, argument: Any, items: list[BodyItem], outside: set[str]) -> Term:
         if isinstance(argument, Call | RawAggregate):
-            variable = self.fresh()
+            variable = self.make_fresh_variable()
             value = self.expression(argument, items, outside, variable)
             if value is not variable:
                 items.append(Bind(value, variable, _span(argument)))
@@ -617,7 +625,7 @@ class _Clause:
     ) -> Expression:
         """`raw` without aggregates: each becomes an item, and a variable in its place."""
         if isinstance(raw, RawAggregate):
-            variable = result or self.fresh()
+            variable = result or self.make_fresh_variable()
             items.append(self.aggregate(raw, variable, outside))
             return variable
         if isinstance(raw, Call):
@@ -627,8 +635,8 @@ class _Clause:
 
     def aggregate(self, raw: RawAggregate, result: Variable, outside: set[str]) -> Aggregate:
         # The variables of the target belong to the aggregate, whatever their names are outside.
-        own = {n: self.fresh() for n in sorted(_names(raw.target) & outside - {"_"})}
-        raw = replace(raw, target=_renamed(raw.target, own), body=_renamed(raw.body, own))
+        own = {n: self.make_fresh_variable() for n in sorted(_names(raw.target) & outside - {"_"})}
+        raw = replace(raw, target=_rename_variables(raw.target, own), body=_rename_variables(raw.body, own))
         alternatives = disjuncts(raw.body, True, raw.span)
         if len(alternatives) != 1:
             hint = "give the disjunction a relation of its own"
@@ -639,9 +647,9 @@ class _Clause:
         inner = _outside((conjunction, raw.target))
         if raw.target is not None and _has_aggregate(raw.target):
             raise Refusal(Problem("unsupported", "an aggregate of an aggregate is not supported", raw.span))
-        given, self.given = self.given, self.given | outside
+        before, self.given = self.given, self.given | outside
         body = settle(self.items(conjunction, outside | inner), outside)
-        self.given = given
+        self.given = before
         used = _names((conjunction, raw.target)) & outside - {"_"}
         call = AggregateCall(raw.function, raw.target, result)
         return Aggregate(body, tuple(map(Variable, sorted(used))), (call,), True, raw.span)
@@ -695,20 +703,20 @@ def _cast(
     target = known.get(wanted.lexical, "")
     if not target:
         raise Refusal(Problem("type", f"unknown type {wanted.lexical}", wanted.span))
-    given = expression_type(expression, types)
+    actual = expression_type(expression, types)
     if target == "float" and isinstance(expression, Literal):
         return cast(Expression, _as_float(expression))
     numbers = ("number", "unsigned")
-    if given and given != target and not (given in numbers and target in numbers):
+    if actual and actual != target and not (actual in numbers and target in numbers):
         hint = {"float": "itof converts a number", "symbol": "to_string converts a number"}.get(
             target, "to_number converts a string, ftoi a float"
         )
-        message = f"a cast from {given} to {target} would take the bits of the one for the other"
+        message = f"a cast from {actual} to {target} would take the bits of the one for the other"
         raise Refusal(Problem("type", message, wanted.span, hint))
     return expression
 
 
-def _typed(rule: Rule, attributes: dict[str, tuple[str, ...]], known: Mapping[str, str]) -> Rule:
+def _apply_types(rule: Rule, attributes: dict[str, tuple[str, ...]], known: Mapping[str, str]) -> Rule:
     """What operators mean for the types of their operands: `1` in a float column is 1.0, `/` is exact there, `+` of symbols
     puts them together, and a cast is no function."""
     types = variable_types(rule, attributes)

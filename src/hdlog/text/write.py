@@ -26,6 +26,7 @@ from hdlog.program.model import (
     Rule,
     TypeDeclaration,
 )
+from hdlog.program.ntriples import quote
 from hdlog.program.terms import (
     XSD_BOOLEAN,
     XSD_DECIMAL,
@@ -154,7 +155,6 @@ _BARE_NUMBERS = {
     XSD_DECIMAL: re.compile(r"-?[0-9]*\.[0-9]+", re.ASCII),
     XSD_DOUBLE: re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+", re.ASCII),
 }
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def write(program: Program, dialect: Dialect = "rdfox") -> str:
@@ -165,10 +165,6 @@ def write(program: Program, dialect: Dialect = "rdfox") -> str:
         reasons = "\n".join(f"  {reason}" for reason in dict.fromkeys(writer.refused))
         raise Inexpressible(f"this program cannot be written in the dialect {dialect}:\n{reasons}")
     return text
-
-
-def _quoted(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(c, c) for c in text) + '"'
 
 
 class RdfoxWriter:
@@ -205,8 +201,8 @@ class RdfoxWriter:
         for key, _ in directive.parameters:
             if not _NAME.fullmatch(key) or key.lower() in RDFOX_WORDS:
                 self.refuse(f"the parameter {key}")
-        given = ", ".join(f"{k}={_quoted(v)}" for k, v in directive.parameters)
-        return f"@{directive.kind} {self.name(directive.name)}{f'({given})' if given else ''} ."
+        parameters = ", ".join(f"{k}={quote(v)}" for k, v in directive.parameters)
+        return f"@{directive.kind} {self.name(directive.name)}{f'({parameters})' if parameters else ''} ."
 
     def rule(self, rule: Rule) -> str:
         heads = ", ".join(map(self.atom, rule.heads))
@@ -287,15 +283,15 @@ class RdfoxWriter:
 
     def literal(self, term: Literal) -> str:
         if term.language:
-            return f"{_quoted(term.lexical)}@{term.language}"
+            return f"{quote(term.lexical)}@{term.language}"
         if term.datatype == XSD_STRING:
-            return _quoted(term.lexical)
+            return quote(term.lexical)
         if term.datatype == XSD_BOOLEAN and term.lexical in ("true", "false"):
             return term.lexical
         bare = _BARE_NUMBERS.get(term.datatype)
         if bare and bare.fullmatch(term.lexical):
             return term.lexical
-        return f"{_quoted(term.lexical)}^^{self.iri(term.datatype)}"
+        return f"{quote(term.lexical)}^^{self.iri(term.datatype)}"
 
     def expression(self, value: Expression, strength: int = 0) -> str:
         """`value` as text that binds more strongly than `strength`, in brackets if need be."""
@@ -358,10 +354,10 @@ class SouffleWriter:
         return f".decl {self.word(declaration.name)}({attributes})"
 
     def directive(self, directive: Directive) -> str:
-        given = ", ".join(f"{self.word(k)}={_quoted(v)}" for k, v in directive.parameters)
+        parameters = ", ".join(f"{self.word(k)}={quote(v)}" for k, v in directive.parameters)
         if directive.name not in self.program.declared:
             self.refuse(f"predicate {directive.name}, which has no declaration")
-        return f".{directive.kind} {self.word(directive.name)}{f'({given})' if given else ''}"
+        return f".{directive.kind} {self.word(directive.name)}{f'({parameters})' if parameters else ''}"
 
     def rule(self, rule: Rule) -> str:
         self.types = variable_types(rule, self.attributes)
@@ -415,10 +411,10 @@ class SouffleWriter:
             return self.refuse("the aggregate avg")
         if (call.argument is None) != (call.function == "count"):
             return self.refuse("a count of an expression")
-        target = "" if call.argument is None else f" {self.bracketed(call.argument)}"
+        target = "" if call.argument is None else f" {self.bracket(call.argument)}"
         return f"{self.variable(call.result)} = {call.function}{target} : {{ {self.body(item.body)} }}"
 
-    def bracketed(self, expression: Expression) -> str:
+    def bracket(self, expression: Expression) -> str:
         text = self.expression(expression)
         return text if isinstance(expression, Variable) else f"({text})"
 
@@ -438,7 +434,7 @@ class SouffleWriter:
     def constant(self, term: Constant) -> str:
         if isinstance(term, Literal):
             if term.datatype == XSD_STRING:
-                return _quoted(term.lexical)
+                return quote(term.lexical)
             if term.lexical == str(MIN_INTEGER):
                 return self.refuse(f"the constant {term}")
             if term.datatype in INTEGER_TYPES and term == Literal(str(_integer(term)), XSD_INTEGER):

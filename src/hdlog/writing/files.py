@@ -17,16 +17,16 @@ from hdlog.errors import WriteError
 from hdlog.program.model import TRIPLE, Predicate
 from hdlog.program.ntriples import is_iri
 from hdlog.program.terms import RDF_TYPE
+from hdlog.reading.identifiers import INTEGER_MARK
 from hdlog.reading.term_table import string_bytes
 from hdlog.writing.sheets import Columns, Sheet
 from hdlog.writing.values import INTEGERS
 
 TableFormat = Literal["csv", "tsv", "facts", "parquet"]
-_MARK = '"^^<http://www.w3.org/2001/XMLSchema#integer>'
 
 
 @contextmanager
-def written(path: Path) -> Iterator[IO[bytes]]:
+def write_whole(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to, which takes its name when it is whole; compressed if that ends so."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Before, not after: a folder of that name would be found only in the end.
@@ -44,7 +44,7 @@ def written(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _compression(path: Path) -> str | None:
-    return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+    return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
 
 
 # Triples.
@@ -85,10 +85,10 @@ def _may_be_subject(texts: pa.Array) -> pa.Array:
 def _triples(predicate: Predicate, texts: Columns) -> pa.Array:
     """The lines of facts that are triples."""
     if predicate.arity == 3:
-        return _joined(texts[0], " ", texts[1], " ", texts[2], " .\n")
+        return _join(texts[0], " ", texts[1], " ", texts[2], " .\n")
     if predicate.arity == 1:
-        return _joined(texts[0], f" <{RDF_TYPE}> <{predicate.name}> .\n")
-    return _joined(texts[0], f" <{predicate.name}> ", texts[1], " .\n")
+        return _join(texts[0], f" <{RDF_TYPE}> <{predicate.name}> .\n")
+    return _join(texts[0], f" <{predicate.name}> ", texts[1], " .\n")
 
 
 def fact_lines(sheet: Sheet) -> Iterator[str]:
@@ -107,17 +107,17 @@ def _fact_line(predicate: Predicate, row: Sequence[str]) -> str:
         if predicate.arity == 2:
             return f"{row[0]} <{predicate.name}> {row[1]} ."
         return f"{row[0]} <{RDF_TYPE}> <{predicate.name}> ."
-    shown = (text[1 : -len(_MARK)] if text.endswith(_MARK) else text for text in row)
+    shown = (text[1 : -len(INTEGER_MARK)] if text.endswith(INTEGER_MARK) else text for text in row)
     return f"{predicate.name}({', '.join(shown)})"
 
 
 def _terms(column: pa.Array) -> pa.Array:
     if column.type != INTEGERS:
         return column
-    return _joined('"', column.cast(pa.string()).cast(pa.large_string()), _MARK)
+    return _join('"', column.cast(pa.string()).cast(pa.large_string()), INTEGER_MARK)
 
 
-def _joined(*parts: pa.Array | str) -> pa.Array:
+def _join(*parts: pa.Array | str) -> pa.Array:
     scalars = [pa.scalar(p, pa.large_string()) if isinstance(p, str) else p for p in (*parts, "")]
     return pc.binary_join_element_wise(*scalars)
 
@@ -146,16 +146,18 @@ def write_table(
         out.write(b"()\n" * min(1, sheet.rows))
         return
     if header:
-        out.write((delimiter.join(_quoted_name(n, delimiter, quotes) for n in header) + "\n").encode())
-    for columns in sheet.plain():
-        shown = [_quoted(c, delimiter) if quotes else _checked(sheet, c, delimiter) for c in columns]
+        out.write((delimiter.join(_quote_name(n, delimiter, quotes) for n in header) + "\n").encode())
+    for columns in sheet.make_texts():
+        shown = [
+            _quote_texts(c, delimiter) if quotes else _check_unquoted(sheet, c, delimiter) for c in columns
+        ]
         if ordered:
             order = _order(sheet, columns)
             shown = [column.take(order) for column in shown]
         parts: list[pa.Array | str] = []
         for column in shown:
             parts += [column, delimiter]
-        write_texts(out, _joined(*parts[:-1], "\n"))
+        write_texts(out, _join(*parts[:-1], "\n"))
 
 
 def _order(sheet: Sheet, columns: Columns) -> pa.Array:
@@ -169,26 +171,26 @@ def _order(sheet: Sheet, columns: Columns) -> pa.Array:
     return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
 
 
-def _special(delimiter: str) -> str:
+def _make_special_pattern(delimiter: str) -> str:
     return rf'["\n\r{re.escape(delimiter)}]'
 
 
-def _quoted(texts: pa.Array, delimiter: str) -> pa.Array:
+def _quote_texts(texts: pa.Array, delimiter: str) -> pa.Array:
     """As RFC 4180 has it: values in quotes where they need them; an empty one, too, to tell it from none."""
-    needs = pc.or_(pc.match_substring_regex(texts, _special(delimiter)), pc.equal(texts, ""))
+    needs = pc.or_(pc.match_substring_regex(texts, _make_special_pattern(delimiter)), pc.equal(texts, ""))
     if not pc.any(needs).as_py():
         return texts
     some = pc.replace_substring(texts.filter(needs), '"', '""')
-    return pc.replace_with_mask(texts, needs, _joined('"', some, '"'))
+    return pc.replace_with_mask(texts, needs, _join('"', some, '"'))
 
 
-def _quoted_name(name: str, delimiter: str, quotes: bool) -> str:
-    if quotes and re.search(_special(delimiter), name):
+def _quote_name(name: str, delimiter: str, quotes: bool) -> str:
+    if quotes and re.search(_make_special_pattern(delimiter), name):
         return '"' + name.replace('"', '""') + '"'
     return name
 
 
-def _checked(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
+def _check_unquoted(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
     bad = pc.match_substring_regex(texts, rf"[\n\r{re.escape(delimiter)}]")
     if pc.any(bad).as_py():
         value = texts.filter(bad)[0].as_py()
@@ -201,7 +203,7 @@ def _checked(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
 
 def write_parquet(sheet: Sheet, out: IO[bytes]) -> None:
     with pq.ParquetWriter(out, sheet.schema, compression="zstd") as writer:
-        for table in sheet.typed():
+        for table in sheet.make_tables():
             writer.write_table(table)
 
 
@@ -225,7 +227,7 @@ def write_tables(sheets: Sequence[Sheet], format_: TableFormat, folder: Path) ->
     folder.mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
         yield sheet
-        with written(folder / f"{names[sheet.predicate]}.{format_}") as out:
+        with write_whole(folder / f"{names[sheet.predicate]}.{format_}") as out:
             if format_ == "parquet":
                 write_parquet(sheet, out)
             elif format_ == "csv":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
-_given = types.Array(types.uint8, 1, "C", readonly=True)
+_bytes = types.Array(types.uint8, 1, "C", readonly=True)
 _places = types.Array(types.int64, 1, "C", readonly=True)
 _options: dict[str, Any] = {"cache": True, "nogil": True}
 _QUOTE, _LESS, _BACKSLASH = b'"<\\'
@@ -20,19 +20,19 @@ for _letter, _character in zip(b'tbnrf"\\', b'\t\b\n\r\f"\\', strict=True):
     _ESCAPED[_letter] = _character
 
 
-@njit(types.Tuple((types.uint8[::1], types.int64[::1]))(_given, _places), **_options)  # type: ignore[no-untyped-call]
+@njit(types.Tuple((types.uint8[::1], types.int64[::1]))(_bytes, _places), **_options)  # type: ignore[no-untyped-call]
 def plain_texts(data: Bytes, starts: Places) -> tuple[Bytes, Places]:
     """For each of some canonical N-Triples terms the IRI, the lexical form, or the label: bytes, and where each begins."""
     count = starts.shape[0] - 1
     offsets = np.empty(count + 1, np.int64)
     offsets[0] = 0
-    found = np.empty(starts[count] - starts[0], np.uint8)
+    texts = np.empty(starts[count] - starts[0], np.uint8)
     at = 0
     for n in range(count):
         low, high = starts[n], starts[n + 1]
         if low < high and data[low] == _LESS:
             low, high = low + 1, high - 1
-            found[at : at + high - low] = data[low:high]
+            texts[at : at + high - low] = data[low:high]
             at += high - low
         elif low < high and data[low] == _QUOTE:
             high -= 1
@@ -44,11 +44,11 @@ def plain_texts(data: Bytes, starts: Places) -> tuple[Bytes, Places]:
                 if byte == _BACKSLASH:
                     low += 1
                     byte = _ESCAPED[data[low]]
-                found[at] = byte
+                texts[at] = byte
                 at += 1
                 low += 1
         else:
-            found[at : at + high - low] = data[low:high]
+            texts[at : at + high - low] = data[low:high]
             at += high - low
         offsets[n + 1] = at
-    return found[:at], offsets
+    return texts[:at], offsets

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from hdlog.program.model import Predicate
 from hdlog.reading.tables import IRIS, KIND, PREDICATE, STRINGS
-from hdlog.writing.values import INTEGERS, TEXTS, column_type, plain_texts, typed_column
+from hdlog.writing.values import INTEGERS, TEXTS, column_type, convert_column, plain_texts
 
 Columns = list[pa.Array]
 """A column of integers has numbers of 64 bits, any other N-Triples terms as large strings."""
@@ -60,16 +60,16 @@ class Sheet:
                     known = distinct[i]
                     several = column.unique()
                     distinct[i] = several if known is None else pa.concat_arrays([known, several]).unique()
-        return [_profile(found, whole) for found, whole in zip(distinct, numbers, strict=True)]
+        return [_profile(texts, whole) for texts, whole in zip(distinct, numbers, strict=True)]
 
-    def typed(self) -> Iterator[pa.Table]:
+    def make_tables(self) -> Iterator[pa.Table]:
         """Batches of values, as every tool knows them."""
         for columns in self.batches():
             yield pa.table(
                 [_values(c, t) for c, t in zip(columns, self.types, strict=True)], schema=self.schema
             )
 
-    def plain(self) -> Iterator[Columns]:
+    def make_texts(self) -> Iterator[Columns]:
         """Batches of texts: digits, IRIs, lexical forms."""
         for columns in self.batches():
             yield [_texts(column) for column in columns]
@@ -93,7 +93,7 @@ def _values(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if column.type == INTEGERS:
         return column if kind == INTEGERS else column.cast(kind)
     encoded = column.dictionary_encode()
-    return typed_column(encoded.dictionary, kind).cast(kind).take(encoded.indices)
+    return convert_column(encoded.dictionary, kind).cast(kind).take(encoded.indices)
 
 
 def _texts(column: pa.Array) -> pa.Array:

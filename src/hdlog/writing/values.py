@@ -41,13 +41,13 @@ def plain_value(term: Constant) -> Any:
     """A term as a Python value."""
     if isinstance(term, Literal):
         try:
-            return _typed_value(term)
+            return _convert_literal(term)
         except (NoValue, ValueError, OverflowError):
             pass
     return plain_text(term)
 
 
-def _typed_value(term: Literal) -> Any:
+def _convert_literal(term: Literal) -> Any:
     if term.datatype in INTEGER_TYPES:
         return number(term)
     if term.datatype in (XSD_DOUBLE, XSD_FLOAT):
@@ -78,8 +78,8 @@ def plain_text(term: Constant) -> str:
 def plain_texts(texts: pa.Array) -> pa.Array:
     """What a table shows for each of some N-Triples terms."""
     data, starts = string_bytes(texts)
-    found, offsets = kernels.plain_texts(data, starts)
-    return pa.LargeStringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(found))
+    plain, offsets = kernels.plain_texts(data, starts)
+    return pa.LargeStringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(plain))
 
 
 @lru_cache(maxsize=1)
@@ -96,20 +96,20 @@ def _tests() -> dict[type, Callable[[Any], pa.DataType]]:
 
 def column_type(texts: pa.Array) -> pa.DataType:
     """The type of a column with these N-Triples terms, each of them once."""
-    found: set[pa.DataType] = set()
+    kinds: set[pa.DataType] = set()
     for text in texts.to_pylist():
         if text[0] != '"' or text[-1] == '"' or "@" in text[text.rindex('"') :]:
             return TEXTS
         value = plain_value(parse_term(text))
-        found.add(_tests().get(type(value), lambda _: TEXTS)(value))
-        if TEXTS in found or (len(found) > 1 and not all(map(pa.types.is_decimal, found))):
+        kinds.add(_tests().get(type(value), lambda _: TEXTS)(value))
+        if TEXTS in kinds or (len(kinds) > 1 and not all(map(pa.types.is_decimal, kinds))):
             return TEXTS
-    if len(found) > 1:
-        return pa.decimal128(_MOST_DIGITS, max(kind.scale for kind in found))
-    return found.pop() if found else TEXTS
+    if len(kinds) > 1:
+        return pa.decimal128(_MOST_DIGITS, max(kind.scale for kind in kinds))
+    return kinds.pop() if kinds else TEXTS
 
 
-def typed_column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+def convert_column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """N-Triples terms as values of a type that fits them all."""
     if kind == TEXTS:
         return plain_texts(texts)

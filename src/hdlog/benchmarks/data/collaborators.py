@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from hdlog.benchmarks.data.dataset import Dataset, joined, number_texts
+from hdlog.benchmarks.data.dataset import Dataset, join_texts, number_texts
 from hdlog.benchmarks.data.rule_sets import rule_text
 from hdlog.program.model import Predicate
 
@@ -26,7 +26,9 @@ def generate(n: int = 1000, k: int = 400, tell: Callable[[float], None] = lambda
         raise ValueError(f"n={n} and k={k}: n is at least 4, so that there are a2 and a3, and k at least 1")
     data = Dataset("collaborators", rule_text("collaborators"), {"n": n, "k": k})
     sizes = {"a": (n + 1, 0), "b": (n * k, 1), "c": (n * k, 1), "d": (k, 1)}
-    a, b, c, d = (data.new(size, _individuals(letter, first)).ids for letter, (size, first) in sizes.items())
+    a, b, c, d = (
+        data.add_terms(size, _individuals(letter, first)).ids for letter, (size, first) in sizes.items()
+    )
     owners, targets = np.repeat(a[:n], k), np.tile(d, n)
     data.tables = {
         COWORKER: [np.append(owners, a[n]), np.append(b, a[2])],
@@ -39,9 +41,11 @@ def generate(n: int = 1000, k: int = 400, tell: Callable[[float], None] = lambda
 
 def _individuals(letter: str, first: int) -> Callable[[int, int], pa.Array]:
     """a0, a1, ... or b1, b2, ..."""
-    return lambda low, high: joined(f"<{NS}{letter}", number_texts(np.arange(low + first, high + first)), ">")
+    return lambda low, high: join_texts(
+        f"<{NS}{letter}", number_texts(np.arange(low + first, high + first)), ">"
+    )
 
 
-def derived(n: int = 1000, k: int = 400) -> int:
+def count_derived(n: int = 1000, k: int = 400) -> int:
     """How many facts follow: PC(ai, dj) for each i up to n."""
     return n * k + k

@@ -49,24 +49,24 @@ class Dataset:
     def terms(self) -> int:
         return sum(block.size for block in self.blocks)
 
-    def new(self, size: int, texts: Callable[[int, int], pa.Array]) -> Terms:
+    def add_terms(self, size: int, texts: Callable[[int, int], pa.Array]) -> Terms:
         """The next terms."""
         block = Terms(self.terms, size, texts)
         self.blocks.append(block)
         return block
 
 
-def listed(texts: Sequence[str]) -> Callable[[int, int], pa.Array]:
+def list_texts(texts: Sequence[str]) -> Callable[[int, int], pa.Array]:
     array = pa.array(texts, pa.string())
     return lambda low, high: array.slice(low, high - low)
 
 
-def numbered(prefix: str, suffix: str) -> Callable[[int, int], pa.Array]:
+def enumerate_texts(prefix: str, suffix: str) -> Callable[[int, int], pa.Array]:
     """Texts that differ in a number."""
-    return lambda low, high: joined(prefix, number_texts(np.arange(low, high)), suffix)
+    return lambda low, high: join_texts(prefix, number_texts(np.arange(low, high)), suffix)
 
 
-def joined(*parts: Any) -> pa.Array:
+def join_texts(*parts: Any) -> pa.Array:
     return pc.binary_join_element_wise(*parts, "")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hdlog.benchmarks.data.dataset import Dataset, listed, numbered
+from hdlog.benchmarks.data.dataset import Dataset, enumerate_texts, list_texts
 from hdlog.benchmarks.data.rule_sets import rule_text
 from hdlog.program.model import Predicate
 from hdlog.reading.identifiers import INTEGERS
@@ -34,7 +34,7 @@ def generate(
     seed: int = 1,
     tell: Callable[[float], None] = lambda _: None,
 ) -> Dataset:
-    """`inner` inner nodes in all, so `inner + expressions` leaves; `given` counts the facts.
+    """`inner` inner nodes in all, so `inner + expressions` leaves; `count_given` counts the facts.
 
     The first ids are those of the kinds; values are integers.
     """
@@ -50,12 +50,12 @@ def generate(
     roots = [trees.grow(size, DEPTH) for size in _sizes(expressions, many, chance)]
     parameters = {"expressions": expressions, "instances": instances, "inner": many, "seed": seed}
     data = Dataset("exp", rule_text("exp"), parameters)
-    names = data.new(len(KINDS), listed([f"<{NS}{kind}>" for kind in KINDS])).ids
+    names = data.add_terms(len(KINDS), list_texts([f"<{NS}{kind}>" for kind in KINDS])).ids
     kinds = np.array(trees.kinds, np.uint32)
-    nodes = data.new(len(kinds), numbered(f"<{NS}node", ">")).ids
-    cases = data.new(instances, numbered(f"<{NS}case", ">")).ids
+    nodes = data.add_terms(len(kinds), enumerate_texts(f"<{NS}node", ">")).ids
+    cases = data.add_terms(instances, enumerate_texts(f"<{NS}case", ">")).ids
     leaves, inside = nodes[kinds == 0], nodes[kinds != 0]
-    evaluations = data.new(len(leaves) * instances, numbered(f"<{NS}leaf", ">")).ids
+    evaluations = data.add_terms(len(leaves) * instances, enumerate_texts(f"<{NS}leaf", ">")).ids
     drawn = INTEGERS + np.array(NUMBERS)[chance.integers(0, len(NUMBERS), len(evaluations))]
     left, right = (np.array(side, np.uint32)[kinds != 0] + nodes[0] for side in (trees.left, trees.right))
     data.tables = {
@@ -76,12 +76,12 @@ def inner_nodes(expressions: int) -> int:
     return expressions * 57 // 5
 
 
-def given(expressions: int = 300, instances: int = 300, inner: int = 3_420) -> int:
+def count_given(expressions: int = 300, instances: int = 300, inner: int = 3_420) -> int:
     leaves = inner + expressions
     return 3 * leaves * instances + 3 * inner + leaves + expressions
 
 
-def derived(instances: int = 300, inner: int = 3_420) -> int:
+def count_derived(instances: int = 300, inner: int = 3_420) -> int:
     """How many facts follow: an evaluation, its instance and its value for each inner node and instance."""
     return 3 * inner * instances
 

@@ -31,28 +31,28 @@ class DatasetTerms:
     def find(self, texts: pa.Array) -> NDArray[np.int64]:
         """By making all of them, some at a time: it is asked for the constants of rules, once."""
         wanted = texts.cast(pa.string())
-        found = np.full(len(texts), -1, np.int64)
+        ids = np.full(len(texts), -1, np.int64)
         for block in self._data.blocks:
             for low in range(0, block.size, _BATCH):
                 made = block.texts(low, min(low + _BATCH, block.size))
                 place = pc.index_in(wanted, made).fill_null(-1).to_numpy(zero_copy_only=False)
                 there = place >= 0
-                found[there] = block.first + low + place[there]
-            if (found >= 0).all():
+                ids[there] = block.first + low + place[there]
+            if (ids >= 0).all():
                 break
-        return found
+        return ids
 
     def take(self, numbers: NDArray[np.int64] | None = None) -> pa.Array:
         chosen = np.arange(len(self)) if numbers is None else numbers
-        found = np.empty(len(chosen), object)
+        texts = np.empty(len(chosen), object)
         for block in self._data.blocks:
             inside = (chosen >= block.first) & (chosen < block.first + block.size)
             if inside.any():
                 places = chosen[inside] - block.first
                 low = int(places.min())
                 made = block.texts(low, int(places.max()) + 1)
-                found[inside] = made.take(pa.array(places - low)).to_pylist()
-        return pa.array(found, pa.large_string())
+                texts[inside] = made.take(pa.array(places - low)).to_pylist()
+        return pa.array(texts, pa.large_string())
 
 
 def load(engine: ColumnarEngine, data: Dataset) -> dict[Predicate, Any]:

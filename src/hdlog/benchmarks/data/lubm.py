@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hdlog.benchmarks.data.dataset import Dataset, Terms, joined, listed, number_texts
+from hdlog.benchmarks.data.dataset import Dataset, Terms, join_texts, list_texts, number_texts
 from hdlog.benchmarks.data.rule_sets import rule_text
 from hdlog.benchmarks.data.univ_bench import NS
 from hdlog.program.model import Predicate
@@ -68,15 +68,15 @@ def generate(
     data = Dataset("lubm", rule_text("lubm-l"), {"universities": universities, "seed": seed})
     campus = Campus(universities, seed, data)
     pieces = [(low, min(low + PIECE, campus.departments)) for low in range(0, campus.departments, PIECE)]
-    found: list[dict[Predicate, list[NDArray[np.uint32]]]] = []
+    piece_facts: list[dict[Predicate, list[NDArray[np.uint32]]]] = []
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         for part in pool.map(lambda piece: _Piece(campus, *piece).facts(), pieces):
-            found.append(part)
-            tell(len(found) / len(pieces))
+            piece_facts.append(part)
+            tell(len(piece_facts) / len(pieces))
     pool_facts = {_class("University"): [campus.pool.ids]}
     pool_facts[_property("name")] = [campus.pool.ids[:universities], campus.names["University"].ids]
-    for predicate in dict.fromkeys(p for part in (pool_facts, *found) for p in part):
-        parts = [part[predicate] for part in (pool_facts, *found) if predicate in part]
+    for predicate in dict.fromkeys(p for part in (pool_facts, *piece_facts) for p in part):
+        parts = [part[predicate] for part in (pool_facts, *piece_facts) if predicate in part]
         data.tables[predicate] = [np.concatenate(c) for c in zip(*parts, strict=True)]
     return data
 
@@ -112,19 +112,23 @@ class Campus:
         chance = np.random.default_rng(seed)
         self.seed = seed
         self.data = data
-        self.pool = data.new(max(POOL, universities), _university_texts)
+        self.pool = data.add_terms(max(POOL, universities), _university_texts)
         of_universities = deal(chance, *DEPARTMENTS, universities)
         of_universities[0] = DEPARTMENTS[0]
         self.home = np.repeat(np.arange(universities), of_universities)
         self.departments = departments = len(self.home)
         ordinals = _ordinals(of_universities)
-        hosts = joined("Department", number_texts(ordinals), ".University", number_texts(self.home), ".edu")
-        self.hosts = hosts
-        self.department = data.new(
-            departments, lambda a, b: joined("<http://www.", hosts.slice(a, b - a), ">")
+        hosts = join_texts(
+            "Department", number_texts(ordinals), ".University", number_texts(self.home), ".edu"
         )
-        self.areas = data.new(AREAS, lambda a, b: joined('"Research', number_texts(np.arange(a, b)), '"'))
-        self.telephone = data.new(1, listed([TELEPHONE]))
+        self.hosts = hosts
+        self.department = data.add_terms(
+            departments, lambda a, b: join_texts("<http://www.", hosts.slice(a, b - a), ">")
+        )
+        self.areas = data.add_terms(
+            AREAS, lambda a, b: join_texts('"Research', number_texts(np.arange(a, b)), '"')
+        )
+        self.telephone = data.add_terms(1, list_texts([TELEPHONE]))
 
         self.kinds: dict[str, Kind] = {}
         self.names: dict[str, Terms] = {}
@@ -148,33 +152,37 @@ class Campus:
         for kind, bounds in STUDENTS.items():
             attracted = deal(chance, *bounds, int(faculty.sum()))
             self._add(kind, _sums(attracted, np.concatenate([[0], np.cumsum(faculty)])), mailed=True)
-        self.published: dict[str, Numbers] = {}
         self.publications: dict[str, Kind] = {}
         self.names["Publication"] = self._names("Publication", 1 + max(h for _, h in PUBLICATIONS.values()))
         for rank, bounds in PUBLICATIONS.items():
             sizes = deal(chance, *bounds, self.kinds[rank].terms.size)
             starts = np.concatenate([[0], np.cumsum(sizes)])
             texts = _publication_texts(self.kinds[rank].terms, sizes)
-            self.publications[rank] = Kind(data.new(int(starts[-1]), texts), starts)
+            self.publications[rank] = Kind(data.add_terms(int(starts[-1]), texts), starts)
         graduates = self.kinds["GraduateStudent"].sizes(0, departments)
         self.teaching = graduates // deal(chance, *TEACHING_ASSISTANTS, departments)
         self.research = graduates // deal(chance, *RESEARCH_ASSISTANTS, departments)
         self.chosen_head = chance.random(departments)
 
     def _names(self, kind: str, size: int) -> Terms:
-        return self.data.new(size, lambda a, b: joined(f'"{kind}', number_texts(np.arange(a, b)), '"'))
+        return self.data.add_terms(
+            size, lambda a, b: join_texts(f'"{kind}', number_texts(np.arange(a, b)), '"')
+        )
 
     def _add(self, kind: str, sizes: Numbers, mailed: bool = False) -> None:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         size = int(starts[-1])
         texts = _member_texts(kind, sizes, self.hosts)
         self.kinds[kind] = Kind(
-            self.data.new(size, lambda a, b: joined("<http://www.", *texts(a, b, True), ">")), starts
+            self.data.add_terms(size, lambda a, b: join_texts("<http://www.", *texts(a, b, True), ">")),
+            starts,
         )
         if kind != "ResearchGroup":
             self.names[kind] = self._names(kind, int(sizes.max()))
         if mailed:
-            self.emails[kind] = self.data.new(size, lambda a, b: joined('"', *texts(a, b, False), '"'))
+            self.emails[kind] = self.data.add_terms(
+                size, lambda a, b: join_texts('"', *texts(a, b, False), '"')
+            )
 
 
 def deal(chance: np.random.Generator, low: int, high: int, count: int) -> Numbers:
@@ -198,7 +206,7 @@ def _sums(values: Numbers, starts: Numbers) -> Numbers:
 
 
 def _university_texts(low: int, high: int) -> pa.Array:
-    return joined("<http://www.University", number_texts(np.arange(low, high)), ".edu>")
+    return join_texts("<http://www.University", number_texts(np.arange(low, high)), ".edu>")
 
 
 def _owners(sizes: Numbers) -> Callable[[int, int], tuple[Numbers, Numbers]]:
@@ -232,7 +240,7 @@ def _publication_texts(authors: Terms, sizes: Numbers) -> Callable[[int, int], p
         owners, ordinals = find(low, high)
         first, last = int(owners[0]), int(owners[-1])
         written = pc.replace_substring(authors.texts(first, last + 1), ">", "")
-        return joined(written.take(pa.array(owners - first)), "/Publication", number_texts(ordinals), ">")
+        return join_texts(written.take(pa.array(owners - first)), "/Publication", number_texts(ordinals), ">")
 
     return texts
 
@@ -247,63 +255,67 @@ class _Piece:
         self.campus = campus
         self.low, self.high = low, high
         self.chance = np.random.default_rng([campus.seed, low // PIECE])
-        self.found: dict[Predicate, list[list[NDArray[np.uint32]]]] = {}
+        self.tables: dict[Predicate, list[list[NDArray[np.uint32]]]] = {}
 
     def facts(self) -> dict[Predicate, list[NDArray[np.uint32]]]:
-        self._departments()
+        self._add_departments()
         for rank in FACULTY:
-            self._faculty(rank)
+            self._add_faculty(rank)
         for course in COURSES:
-            self._teaching(course)
+            self._add_courses(course)
         for kind in STUDENTS:
-            self._students(kind)
-        self._assistants()
-        self._co_authors()
-        return {p: [np.concatenate(c) for c in zip(*parts, strict=True)] for p, parts in self.found.items()}
+            self._add_students(kind)
+        self._add_assistants()
+        self._add_co_authors()
+        return {p: [np.concatenate(c) for c in zip(*parts, strict=True)] for p, parts in self.tables.items()}
 
     def cls(self, name: str, members: NDArray[Any]) -> None:
-        self.found.setdefault(_class(name), []).append([members.astype(np.uint32)])
+        self.tables.setdefault(_class(name), []).append([members.astype(np.uint32)])
 
     def prop(self, name: str, subjects: NDArray[Any], objects: NDArray[Any]) -> None:
         assert len(subjects) == len(objects), "a fact has both"
         columns = [subjects.astype(np.uint32), objects.astype(np.uint32)]
-        self.found.setdefault(_property(name), []).append(columns)
+        self.tables.setdefault(_property(name), []).append(columns)
 
-    def named(self, kind: str, members: NDArray[Any], ordinals: Numbers) -> None:
+    def add_names(self, kind: str, members: NDArray[Any], ordinals: Numbers) -> None:
         self.prop("name", members, self.campus.names[kind].ids[ordinals])
 
     def members(self, kind: str) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
         """Ids of the members of these departments, how many of each, and the department of each, from 0."""
-        found = self.campus.kinds[kind]
-        sizes = found.sizes(self.low, self.high)
-        return found.terms.ids[found.of(self.low, self.high)], sizes, np.repeat(np.arange(len(sizes)), sizes)
+        individuals = self.campus.kinds[kind]
+        sizes = individuals.sizes(self.low, self.high)
+        return (
+            individuals.terms.ids[individuals.of(self.low, self.high)],
+            sizes,
+            np.repeat(np.arange(len(sizes)), sizes),
+        )
 
     def pool(self, size: int) -> NDArray[np.uint32]:
         return self.campus.pool.ids[self.chance.integers(0, self.campus.pool.size, size)]
 
-    def _departments(self) -> None:
+    def _add_departments(self) -> None:
         campus = self.campus
         self.homes = campus.department.ids[self.low : self.high]
         universities = campus.home[self.low : self.high]
         self.cls("Department", self.homes)
         self.prop("subOrganizationOf", self.homes, campus.pool.ids[universities])
         starts = np.searchsorted(campus.home, universities)
-        self.named("Department", self.homes, np.arange(self.low, self.high) - starts)
+        self.add_names("Department", self.homes, np.arange(self.low, self.high) - starts)
         groups, _, home = self.members("ResearchGroup")
         self.cls("ResearchGroup", groups)
         self.prop("subOrganizationOf", groups, self.homes[home])
 
-    def _people(self, kind: str) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
+    def _add_people(self, kind: str) -> tuple[NDArray[np.uint32], Numbers, Numbers]:
         people, sizes, home = self.members(kind)
         campus = self.campus
         self.cls(kind, people)
-        self.named(kind, people, _ordinals(sizes))
+        self.add_names(kind, people, _ordinals(sizes))
         self.prop("emailAddress", people, campus.emails[kind].ids[campus.kinds[kind].of(self.low, self.high)])
         self.prop("telephone", people, np.full(len(people), campus.telephone.first))
         return people, sizes, home
 
-    def _faculty(self, rank: str) -> None:
-        people, sizes, home = self._people(rank)
+    def _add_faculty(self, rank: str) -> None:
+        people, sizes, home = self._add_people(rank)
         campus = self.campus
         self.prop("worksFor", people, self.homes[home])
         for degree in DEGREES:
@@ -321,14 +333,14 @@ class _Piece:
         counts = papers.sizes(written.start, written.stop)
         ids = papers.terms.ids[papers.of(written.start, written.stop)]
         self.cls("Publication", ids)
-        self.named("Publication", ids, _ordinals(counts))
+        self.add_names("Publication", ids, _ordinals(counts))
         self.prop("publicationAuthor", ids, np.repeat(people, counts))
 
-    def _teaching(self, course: str) -> None:
+    def _add_courses(self, course: str) -> None:
         """Courses of a department belong to its faculty, rank by rank."""
         courses, sizes, _ = self.members(course)
         self.cls(course, courses)
-        self.named(course, courses, _ordinals(sizes))
+        self.add_names(course, courses, _ordinals(sizes))
         teachers, homes = [], []
         for rank in FACULTY:
             people, _, home = self.members(rank)
@@ -338,13 +350,13 @@ class _Piece:
         order = np.argsort(np.concatenate(homes), kind="stable")
         self.prop("teacherOf", np.concatenate(teachers)[order], courses)
 
-    def _students(self, kind: str) -> None:
-        people, _, home = self._people(kind)
+    def _add_students(self, kind: str) -> None:
+        people, _, home = self._add_people(kind)
         self.prop("memberOf", people, self.homes[home])
         course, few, many = TAKES[kind]
         courses, sizes, _ = self.members(course)
         counts = self.chance.integers(few, many + 1, len(people))
-        owners, chosen = self._several(counts, sizes[home])
+        owners, chosen = self._draw_several(counts, sizes[home])
         starts = np.cumsum(sizes) - sizes
         self.prop("takesCourse", people[owners], courses[starts[home[owners]] + chosen])
         graduate = kind == "GraduateStudent"
@@ -353,9 +365,9 @@ class _Piece:
         advised = (
             np.arange(len(people)) if graduate else np.flatnonzero(deal(self.chance, 0, 4, len(people)) == 0)
         )
-        self.prop("advisor", people[advised], self._professors(home[advised]))
+        self.prop("advisor", people[advised], self._draw_professors(home[advised]))
 
-    def _professors(self, home: Numbers) -> NDArray[np.uint32]:
+    def _draw_professors(self, home: Numbers) -> NDArray[np.uint32]:
         """A professor of each department."""
         ranks = [self.members(rank) for rank in FACULTY if rank != "Lecturer"]
         homes = np.concatenate([h for _, _, h in ranks])
@@ -365,12 +377,12 @@ class _Piece:
         chosen = starts[home] + (self.chance.random(len(home)) * sizes[home]).astype(np.int64)
         return np.asarray(np.concatenate([p for p, _, _ in ranks])[order][chosen])
 
-    def _assistants(self) -> None:
+    def _add_assistants(self) -> None:
         """Different graduates, and each teaching assistant of another course."""
         graduates, sizes, home = self.members("GraduateStudent")
         courses, course_sizes, course_home = self.members("Course")
         starts = np.cumsum(sizes) - sizes
-        mixed = self._mixed(home)
+        mixed = self._shuffle(home)
         teaching = self.campus.teaching[self.low : self.high]
         research = self.campus.research[self.low : self.high]
         places = np.repeat(starts, teaching) + _ordinals(teaching)
@@ -378,11 +390,11 @@ class _Piece:
         self.cls("TeachingAssistant", assistants)
         course_starts = np.cumsum(course_sizes) - course_sizes
         assisted = np.repeat(course_starts, teaching) + _ordinals(teaching)
-        self.prop("teachingAssistantOf", assistants, courses[self._mixed(course_home)[assisted]])
+        self.prop("teachingAssistantOf", assistants, courses[self._shuffle(course_home)[assisted]])
         places = np.repeat(starts + teaching, research) + _ordinals(research)
         self.cls("ResearchAssistant", graduates[mixed[places]])
 
-    def _co_authors(self) -> None:
+    def _add_co_authors(self) -> None:
         graduates, _, home = self.members("GraduateStudent")
         papers, homes = [], []
         for rank in FACULTY:
@@ -394,15 +406,15 @@ class _Piece:
         sizes = np.bincount(np.concatenate(homes), minlength=self.high - self.low)
         starts = np.cumsum(sizes) - sizes
         counts = self.chance.integers(CO_AUTHORED[0], CO_AUTHORED[1] + 1, len(graduates))
-        owners, chosen = self._several(counts, sizes[home])
+        owners, chosen = self._draw_several(counts, sizes[home])
         own = np.concatenate(papers)[order][starts[home[owners]] + chosen]
         self.prop("publicationAuthor", own, graduates[owners])
 
-    def _mixed(self, home: Numbers) -> Numbers:
+    def _shuffle(self, home: Numbers) -> Numbers:
         """Places in random order inside each department; those of a department stay together."""
         return np.lexsort((self.chance.random(len(home)), home))
 
-    def _several(self, counts: Numbers, options: Numbers) -> tuple[Numbers, Numbers]:
+    def _draw_several(self, counts: Numbers, options: Numbers) -> tuple[Numbers, Numbers]:
         """For each row, `counts` different numbers below `options`: the rows, and the numbers."""
         most = int(counts.max(initial=0))
         drawn = np.full((len(counts), most), np.iinfo(np.int64).max)

@@ -72,14 +72,14 @@ def pairs(table: str) -> list[tuple[str, str]]:
 
 def rules() -> Program:
     """98 rules: subclasses, subproperties, domains, ranges, inverses, transitivity, intersections."""
-    found = [Rule((atom(c, X),), (atom(sub, X),)) for c, sub in pairs(SUBCLASSES)]
-    found += [Rule((atom(p, X, Y),), (atom(sub, X, Y),)) for p, sub in pairs(SUBPROPERTIES)]
-    found += [Rule((atom(c, X),), (atom(p, X, Y),)) for c, p in pairs(DOMAINS)]
-    found += [Rule((atom(c, Y),), (atom(p, X, Y),)) for c, p in pairs(RANGES)]
+    rule_list = [Rule((atom(c, X),), (atom(sub, X),)) for c, sub in pairs(SUBCLASSES)]
+    rule_list += [Rule((atom(p, X, Y),), (atom(sub, X, Y),)) for p, sub in pairs(SUBPROPERTIES)]
+    rule_list += [Rule((atom(c, X),), (atom(p, X, Y),)) for c, p in pairs(DOMAINS)]
+    rule_list += [Rule((atom(c, Y),), (atom(p, X, Y),)) for c, p in pairs(RANGES)]
     for p, q in INVERSES:
-        found += [Rule((atom(p, X, Y),), (atom(q, Y, X),)), Rule((atom(q, X, Y),), (atom(p, Y, X),))]
-    found += [Rule((atom(p, X, Z),), (atom(p, X, Y), atom(p, Y, Z))) for p in TRANSITIVE]
+        rule_list += [Rule((atom(p, X, Y),), (atom(q, Y, X),)), Rule((atom(q, X, Y),), (atom(p, Y, X),))]
+    rule_list += [Rule((atom(p, X, Z),), (atom(p, X, Y), atom(p, Y, Z))) for p in TRANSITIVE]
     for c, of, p, value in DEFINITIONS:
         body = (atom(p, X, Y), atom(value, Y))
-        found.append(Rule((atom(c, X),), (atom(of, X), *body) if of else body))
-    return Program(tuple(found))
+        rule_list.append(Rule((atom(c, X),), (atom(of, X), *body) if of else body))
+    return Program(tuple(rule_list))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from hdlog.benchmarks.data.dataset import Dataset
 from hdlog.errors import UsageError
-from hdlog.operations.stores import writing
+from hdlog.operations.stores import build_store
 from hdlog.program.model import Predicate, Program
 from hdlog.store.buckets import buckets_of
-from hdlog.store.export import export, sheets
+from hdlog.store.export import export, make_sheets
 from hdlog.store.files import write_predicate, write_terms
 from hdlog.store.store import Facts, File, Store
 
@@ -35,7 +35,7 @@ def write_store(
     tell: Callable[[float], None] = lambda _: None,
 ) -> Store:
     """A store with the facts as asserted ones; terms keep their ids."""
-    with writing(folder, overwrite) as store, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+    with build_store(folder, overwrite) as store, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         buckets = max(1, data.terms // _TERMS_A_BUCKET)
         pieces = [
             (block, low, min(low + _BATCH, block.size))
@@ -52,19 +52,19 @@ def write_store(
             done += len(texts)
             tell(0.4 * done / data.terms)
 
-        def terms(number: int) -> File:
+        def write_bucket(number: int) -> File:
             ids = np.concatenate([i for i, _ in parts[number]])
-            found = write_terms(store, ids, pa.concat_arrays([t for _, t in parts[number]]), number)
+            file = write_terms(store, ids, pa.concat_arrays([t for _, t in parts[number]]), number)
             parts[number] = []
-            return found
+            return file
 
-        files = list(pool.map(terms, [n for n in range(buckets) if parts[n]]))
-        numbers = store.numbered(data.tables)
+        files = list(pool.map(write_bucket, [n for n in range(buckets) if parts[n]]))
+        numbers = store.number_predicates(data.tables)
         facts = []
         written = 0
-        for found in pool.map(lambda p: _write_facts(store, numbers[p], p, data), data.tables):
-            facts.append(found)
-            written += found.rows
+        for stored in pool.map(lambda p: _write_facts(store, numbers[p], p, data), data.tables):
+            facts.append(stored)
+            written += stored.rows
             tell(0.5 + 0.5 * written / data.facts)
         store.commit(facts=tuple(facts), term_files=tuple(files), terms=data.terms, buckets=buckets)
     return store
@@ -83,28 +83,28 @@ def write_files(
         raise UsageError(f"unknown format {format_}; there are {', '.join(FORMATS)}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rules.dlog").write_text(data.rules)
-    with _beside(folder) as place:
+    with _make_folder_beside(folder) as place:
         store = write_store(data, place / "store", tell=lambda share: tell(share / 2))
         if format_ == "parquet":
-            export(sheets(store, Program()), "parquet", folder / "facts", lambda _: None, overwrite=True)
+            export(make_sheets(store, Program()), "parquet", folder / "facts", lambda _: None, overwrite=True)
             tell(1.0)
             return sorted((folder / "facts").iterdir())
         path = folder / f"{data.name}.{format_}"
-        export(sheets(store, Program()), "nt", path, lambda _: None)
+        export(make_sheets(store, Program()), "nt", path, lambda _: None)
     tell(1.0)
     return [path]
 
 
 def write_triples(data: Dataset, path: Path) -> int:
     """One N-Triples file; how many triples it has."""
-    with _beside(path.parent) as place:
-        found = sheets(write_store(data, place / "store"), Program())
-        written, _ = export(found, "nt", path, lambda _: None)
+    with _make_folder_beside(path.parent) as place:
+        sheets = make_sheets(write_store(data, place / "store"), Program())
+        written, _ = export(sheets, "nt", path, lambda _: None)
     return written
 
 
 @contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
+def _make_folder_beside(folder: Path) -> Iterator[Path]:
     """A folder for a while, on the same disk."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as name:
         yield Path(name)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from hdlog.benchmarks.data.dataset import Dataset, numbered
+from hdlog.benchmarks.data.dataset import Dataset, enumerate_texts
 from hdlog.benchmarks.data.rule_sets import rule_text
 from hdlog.program.model import Predicate
 
@@ -53,11 +53,13 @@ def generate(
             f"{sizes.min():,}, and communities need {inside:,} of each"
         )
     data = Dataset("yago", rule_text("yago"), parameters)
-    members = data.new(groups * MEMBERS, numbered("<http://yago/member", ">")).ids.astype(np.int64)
-    subjects = data.new(edges // 5, numbered("<http://yago/subject", ">"))
-    objects = data.new(edges // 10, numbered("<http://yago/object", ">"))
+    members = data.add_terms(groups * MEMBERS, enumerate_texts("<http://yago/member", ">")).ids.astype(
+        np.int64
+    )
+    subjects = data.add_terms(edges // 5, enumerate_texts("<http://yago/subject", ">"))
+    objects = data.add_terms(edges // 10, enumerate_texts("<http://yago/object", ">"))
 
-    def one(label: int) -> list[NDArray[np.uint32]]:
+    def draw_edges(label: int) -> list[NDArray[np.uint32]]:
         chance = np.random.default_rng([seed, label])
         close = _community_edges(chance, members.reshape(groups, MEMBERS))
         drawn = _background(chance, int(sizes[label]) - len(close), subjects.size, objects.size)
@@ -65,7 +67,7 @@ def generate(
         return [np.concatenate([close[:, i], far[i]]).astype(np.uint32) for i in (0, 1)]
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        for label, columns in enumerate(pool.map(one, range(labels))):
+        for label, columns in enumerate(pool.map(draw_edges, range(labels))):
             data.tables[edge(label)] = columns
             tell((label + 1) / labels)
     return data
@@ -83,8 +85,8 @@ def _community_edges(chance: np.random.Generator, members: Numbers) -> Numbers:
     active = np.arange(1, MEMBERS + 1) ** -0.3
     weights = np.outer(active, active)
     chances = np.minimum(1, weights * DENSITY / weights.mean())
-    found = chance.random((len(members), MEMBERS, MEMBERS)) < chances
-    group, subject, object_ = np.nonzero(found)
+    connected = chance.random((len(members), MEMBERS, MEMBERS)) < chances
+    group, subject, object_ = np.nonzero(connected)
     return np.stack([members[group, subject], members[group, object_]], axis=1)
 
 

@@ -31,7 +31,7 @@ CLOSURE = "path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y,
 GENERATION = "sg[?x, ?y] :- up[?p, ?x], up[?p, ?y] . sg[?x, ?y] :- up[?a, ?x], sg[?a, ?b], up[?b, ?y] ."
 
 
-def timed(run: Callable[[], Any]) -> float:
+def measure(run: Callable[[], Any]) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -53,7 +53,7 @@ def sort_unique(keys: NDArray[np.uint64]) -> None:
 
 def lubm_benchmark(repeat: int) -> None:
     """Two sizes; their updates are timed in turns, so that both meet the same neighbours."""
-    made = {universities: materialised(universities, repeat) for universities in (8, 80)}
+    made = {universities: materialise_lubm(universities, repeat) for universities in (8, 80)}
     times = {universities: update_times(*pair) for universities, pair in made.items()}
     for _ in range(10):
         for universities, pair in made.items():
@@ -66,18 +66,18 @@ def lubm_benchmark(repeat: int) -> None:
     print(f"update on 10 M facts against 1 M: {max(times[80]) / max(times[8]):.2f} times")
 
 
-def materialised(universities: int, repeat: int) -> tuple[Embedded, dict[Predicate, Any]]:
+def materialise_lubm(universities: int, repeat: int) -> tuple[Embedded, dict[Predicate, Any]]:
     tables = lubm.generate(universities).tables
     times = []
     for _ in range(repeat):
         reasoner = start_reasoning(ColumnarEngine(), univ_bench.rules())
         facts = load_columns(reasoner, tables)
-        times.append(timed(partial(reasoner.materialise, facts)))
+        times.append(measure(partial(reasoner.materialise, facts)))
     keys = np.concatenate([t.facts().keys for t in reasoner.stored_tables().values()])
     sorting = []
     for _ in range(repeat):
         np.random.default_rng(1).shuffle(keys)
-        sorting.append(timed(partial(sort_unique, keys)))
+        sorting.append(measure(partial(sort_unique, keys)))
     size = sum(t.nbytes for t in reasoner.stored_tables().values())
     print(
         f"LUBM L, {sum(map(len, facts.values())):,} facts given, {len(keys):,} materialised: {min(times):.2f} s, "
@@ -92,14 +92,14 @@ CHANCE = np.random.default_rng(2)
 
 def update_times(reasoner: Embedded, facts: dict[Predicate, Any]) -> tuple[float, float]:
     """Seconds to delete about 1,000 facts, and to add them back."""
-    given = sum(map(len, facts.values()))
-    sample = {p: f.take(CHANCE.random(len(f)) < 1000 / given) for p, f in facts.items()}
+    total = sum(map(len, facts.values()))
+    sample = {p: f.take(CHANCE.random(len(f)) < 1000 / total) for p, f in facts.items()}
     sample = {p: f for p, f in sample.items() if len(f)}
-    deleting = timed(partial(reasoner.update_silently, {}, sample))
-    return deleting, timed(partial(reasoner.update_silently, sample, {}))
+    deleting = measure(partial(reasoner.update_silently, {}, sample))
+    return deleting, measure(partial(reasoner.update_silently, sample, {}))
 
 
-def lubm_against_duckdb(repeat: int) -> None:
+def compare_lubm_with_duckdb(repeat: int) -> None:
     """50 universities; both from arrays of numbers, loading included."""
     tables = lubm.generate(50).tables
     program = univ_bench.rules()
@@ -147,7 +147,7 @@ def forest(nodes: int, seed: int) -> list[Ids]:
     return [parent, child.astype(np.uint32)]
 
 
-def against_duckdb(
+def compare_with_duckdb(
     name: str, rules: str, table: str, head: str, columns: list[Ids], sql: str, repeat: int
 ) -> None:
     times = []
@@ -172,7 +172,7 @@ def startup(repeat: int) -> None:
         program.write_text(f"edge[1, 2] . edge[2, 3] . edge[3, 1] . edge[3, 4] . {CLOSURE}")
         command = [sys.executable, "-m", "hdlog", "run", str(program)]
         took = min(
-            timed(lambda: subprocess.run(command, check=True, capture_output=True)) for _ in range(repeat)
+            measure(lambda: subprocess.run(command, check=True, capture_output=True)) for _ in range(repeat)
         )
     print(f"a program of four facts from the shell: {took:.2f} s")
 
@@ -206,7 +206,7 @@ def main() -> None:
     if wanted in (None, "lubm"):
         lubm_benchmark(options.repeat)
     if wanted in (None, "peer"):
-        lubm_against_duckdb(options.repeat)
+        compare_lubm_with_duckdb(options.repeat)
     if wanted in (None, "memory"):
         bytes_a_fact()
     if wanted in (None, "closure"):
@@ -215,13 +215,13 @@ def main() -> None:
             "join edge e on p.y = e.x) select count(*) from path"
         )
         graph = random_graph(5_000, 10_000, 3)
-        against_duckdb("transitive closure", CLOSURE, "edge", "path", graph, sql, options.repeat)
+        compare_with_duckdb("transitive closure", CLOSURE, "edge", "path", graph, sql, options.repeat)
     if wanted in (None, "generation"):
         sql = (
             "with recursive sg(x, y) as (select a.y, b.y from up a join up b on a.x = b.x union "
             "select a.y, b.y from sg join up a on a.x = sg.x join up b on b.x = sg.y) select count(*) from sg"
         )
-        against_duckdb("same generation", GENERATION, "up", "sg", forest(8_000, 5), sql, options.repeat)
+        compare_with_duckdb("same generation", GENERATION, "up", "sg", forest(8_000, 5), sql, options.repeat)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ Tables = Mapping[Predicate, list[Ids]]
 METHODS: tuple[Method, ...] = ("standard", "hd", "combined")
 
 
-def materialised(rules: str, tables: Tables, tuning: Tuning) -> tuple[float, Embedded, dict[Predicate, Any]]:
+def materialise_tables(
+    rules: str, tables: Tables, tuning: Tuning
+) -> tuple[float, Embedded, dict[Predicate, Any]]:
     """Seconds for loading columns of numbers and materialising, the reasoner, and the given facts."""
     reasoner = start_reasoning(ColumnarEngine(), rules, tuning)
     start = time.perf_counter()
@@ -43,12 +45,12 @@ def materialised(rules: str, tables: Tables, tuning: Tuning) -> tuple[float, Emb
     return time.perf_counter() - start, reasoner, facts
 
 
-def best(run: Callable[[], float], repeat: int) -> float:
+def measure_best(run: Callable[[], float], repeat: int) -> float:
     return min(run() for _ in range(repeat))
 
 
 def seconds(rules: str, tables: Tables, tuning: Tuning) -> float:
-    return materialised(rules, tables, tuning)[0]
+    return materialise_tables(rules, tables, tuning)[0]
 
 
 # The running example.
@@ -58,14 +60,14 @@ def running_example(repeat: int) -> None:
     combined: dict[int, float] = {}
     for k in (100, 200, 400, 800):
         made = collaborators.generate(k=k)
-        combined[k] = best(partial(seconds, made.rules, made.tables, Tuning()), repeat)
+        combined[k] = measure_best(partial(seconds, made.rules, made.tables, Tuning()), repeat)
         print(
             f"running example, n=1000, k={k}: combined {combined[k]:.2f} s, "
             f"{1e6 * combined[k] / k:.0f} µs for each of k",
             flush=True,
         )
     made = collaborators.generate()
-    duck = best(lambda: peers.duck_collaborators(made)[1], repeat)
+    duck = measure_best(lambda: peers.duck_collaborators(made)[1], repeat)
     print(f"  k=400: DuckDB {duck:.2f} s, {duck / combined[400]:.1f} times as long", flush=True)
     plain = seconds(made.rules, made.tables, Tuning("standard").without("reordering"))
     print(f"  k=400: standard from left to right {plain:.1f} s, {plain / combined[400]:.0f} times as long")
@@ -76,13 +78,13 @@ def running_example(repeat: int) -> None:
 
 def cyclic_rules(repeat: int) -> None:
     tables = graph.generate()
-    times, found = [], {}
+    times, ours = [], {}
     for _ in range(repeat):
-        took, reasoner, _ = materialised(graph.rules(), tables, Tuning())
+        took, reasoner, _ = materialise_tables(graph.rules(), tables, Tuning())
         times.append(took)
-        found = {p.name: n for p, n in reasoner.counts().items()}
+        ours = {p.name: n for p, n in reasoner.counts().items()}
     counts, duck = peers.duck_cyclic(tables)
-    assert counts == {name: found[name] for name in counts}, "the two do not agree"
+    assert counts == {name: ours[name] for name in counts}, "the two do not agree"
     print(
         f"five cyclic rules, 1 M edges: combined {min(times):.1f} s, peak {peak('cyclic'):.1f} GB; DuckDB {duck:.0f} s, "
         f"{duck / min(times):.0f} times as long; {sum(counts.values()):,} facts, the same",
@@ -93,7 +95,7 @@ def cyclic_rules(repeat: int) -> None:
 # Expressions.
 
 
-def loaded(made: Dataset, method: Method = "combined") -> tuple[Embedded, dict[Predicate, Any]]:
+def prepare(made: Dataset, method: Method = "combined") -> tuple[Embedded, dict[Predicate, Any]]:
     """A reasoner with the rules of a dataset, and its facts, not yet given to it."""
     engine = ColumnarEngine()
     facts = load(engine, made)
@@ -106,17 +108,17 @@ def expression_trees(repeat: int) -> None:
     deleting: list[float] = []
     adding: list[float] = []
     for _ in range(repeat):
-        reasoner, facts = loaded(made)
+        reasoner, facts = prepare(made)
         start = time.perf_counter()
         reasoner.materialise(facts)
         times.append(time.perf_counter() - start)
         for seed in range(5):
-            some = drawn(facts, 1000, seed)
+            some = draw(facts, 1000, seed)
             for store, change in ((deleting, ({}, some)), (adding, (some, {}))):
                 start = time.perf_counter()
                 reasoner.update_silently(*change)
                 store.append(time.perf_counter() - start)
-        assert len(reasoner) == exp.given() + exp.derived()
+        assert len(reasoner) == exp.count_given() + exp.count_derived()
     counts, duck = expressions(made.tables)
     assert sum(counts.values()) == len(reasoner)
     print(
@@ -133,19 +135,19 @@ def expression_trees(repeat: int) -> None:
     )
 
 
-def drawn(facts: Mapping[Predicate, Any], count: int, seed: int) -> dict[Predicate, Any]:
+def draw(facts: Mapping[Predicate, Any], count: int, seed: int) -> dict[Predicate, Any]:
     """Some of the facts, whatever their predicate."""
     chance = np.random.default_rng(seed)
     chosen = np.sort(chance.choice(sum(map(len, facts.values())), count, replace=False))
-    found, start = {}, 0
+    sample, start = {}, 0
     for predicate, these in facts.items():
         inside = chosen[(chosen >= start) & (chosen < start + len(these))] - start
         if len(inside):
             mask = np.zeros(len(these), np.bool_)
             mask[inside] = True
-            found[predicate] = these.take(mask)
+            sample[predicate] = these.take(mask)
         start += len(these)
-    return found
+    return sample
 
 
 # Peaks of memory, each in a process of its own.
@@ -158,9 +160,9 @@ def peak(task: str, method: str = "combined") -> float:
 
 def print_peak(task: str, method: Method) -> None:
     if task == "cyclic":
-        materialised(graph.rules(), graph.generate(), Tuning(method))
+        materialise_tables(graph.rules(), graph.generate(), Tuning(method))
     else:
-        reasoner, facts = loaded(exp.generate(instances=60), method)
+        reasoner, facts = prepare(exp.generate(instances=60), method)
         reasoner.materialise(facts)
     print(memory("VmHWM"))
 
@@ -210,14 +212,14 @@ def improvements(repeat: int) -> None:
     ]
     for name, rules, tables, tuning in cases:
         compare(name, rules, tables, tuning, repeat)
-    counting(mild, repeat)
+    compare_counting(mild, repeat)
 
 
 def compare(name: str, rules: str, tables: Tables, tuning: Tuning, repeat: int) -> None:
     results: dict[bool, tuple[float, int]] = {}
     for _ in range(repeat):
         for on in (True, False):
-            took, reasoner, _ = materialised(rules, tables, tuning if on else tuning.without(name))
+            took, reasoner, _ = materialise_tables(rules, tables, tuning if on else tuning.without(name))
             size = reasoner.driver.kept.bytes()
             results[on] = min(results.get(on, (took, size)), (took, size))
     (quick, small), (slow, large) = results[True], results[False]
@@ -228,14 +230,14 @@ def compare(name: str, rules: str, tables: Tables, tuning: Tuning, repeat: int) 
     )
 
 
-def counting(tables: Tables, repeat: int) -> None:
+def compare_counting(tables: Tables, repeat: int) -> None:
     """Exact counting shows in deletions."""
     rules = next(str(s) for s in graph.SHAPES if s.name == "flower")
     times: dict[bool, float] = {}
     for on in (True, False):
-        _, reasoner, facts = materialised(rules, tables, replace(Tuning("hd"), counting=on))
+        _, reasoner, facts = materialise_tables(rules, tables, replace(Tuning("hd"), counting=on))
         for seed in range(3 * repeat):
-            some = drawn(facts, 1000, seed)
+            some = draw(facts, 1000, seed)
             start = time.perf_counter()
             reasoner.update_silently({}, some)
             times[on] = min(times.get(on, 1e9), time.perf_counter() - start)

@@ -19,10 +19,10 @@ WATCHED = {
     ("nodes.py", "derive_all"): "nodes from scratch",
     ("standard.py", "derive"): "rules and nodes over deltas",
     ("standard.py", "derive_all"): "rules and nodes from scratch",
-    ("engine.py", "join"): "joins",
-    ("engine.py", "meet"): "worst-case optimal steps",
-    ("engine.py", "extend"): "built-ins and Skolem terms",
-    ("engine.py", "project"): "heads: projecting, sorting, adding up",
+    ("joins.py", "join"): "joins",
+    ("meeting.py", "meet"): "worst-case optimal steps",
+    ("relations.py", "extend"): "built-ins and Skolem terms",
+    ("relations.py", "project"): "heads: projecting, sorting, adding up",
     ("table.py", "change"): "facts and supports into tables",
     ("table.py", "index"): "indexes",
 }
@@ -44,12 +44,12 @@ def main() -> None:
             show(pstats.Stats(profile), len(reasoner))
 
 
-def show(found: Any, facts: int) -> None:
-    print(f"{facts:,} facts, {found.total_tt:.1f} s")
-    for (path, _, name), (_, _, _, seconds, _) in sorted(found.stats.items(), key=lambda s: -s[1][3]):
+def show(statistics: Any, facts: int) -> None:
+    print(f"{facts:,} facts, {statistics.total_tt:.1f} s")
+    for (path, _, name), (_, _, _, seconds, _) in sorted(statistics.stats.items(), key=lambda s: -s[1][3]):
         text = WATCHED.get((path.rsplit("/", 1)[-1], name))
-        if text is not None and seconds > 0.02 * found.total_tt:
-            print(f"  {100 * seconds / found.total_tt:3.0f} %  {text} ({name})")
+        if text is not None and seconds > 0.02 * statistics.total_tt:
+            print(f"  {100 * seconds / statistics.total_tt:3.0f} %  {text} ({name})")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def read_by_pyoxigraph(path: Path) -> int:
     return sum(1 for _ in ox.parse(path=str(path), format=ox.RdfFormat.N_TRIPLES))
 
 
-def measured(folder: Path, repeat: int) -> Iterator[tuple[str, int, int, float]]:
+def measure(folder: Path, repeat: int) -> Iterator[tuple[str, int, int, float]]:
     """What was read, bytes, lines, and the best of some times on the processor."""
     jobs: list[tuple[str, Path, Callable[[Path], int]]] = [
         (p.name, p, read) for p in sorted(folder.iterdir())
@@ -111,7 +111,7 @@ def main() -> None:
     pa.set_cpu_count(1)
     with TemporaryDirectory() as folder:
         write_files(Path(folder), options.megabytes)
-        for name, size, rows, seconds in measured(Path(folder), options.repeat):
+        for name, size, rows, seconds in measure(Path(folder), options.repeat):
             print(
                 f"{name:24} {size / 1e6:6.1f} MB {rows:9,} rows {seconds:6.2f} s {rows / seconds:12,.0f} rows/s"
             )

@@ -37,23 +37,23 @@ Tables = Mapping[Predicate, list[NDArray[Any]]]
 OnSpark = Reasoning[Relation, Facts, Table]
 
 
-def given(engine: SparkEngine, tables: Tables) -> dict[Predicate, Any]:
+def load_columns(engine: SparkEngine, tables: Tables) -> dict[Predicate, Any]:
     """Columns of numbers as facts of the engine, kept; the numbers are taken for ids."""
-    found = {}
+    loaded = {}
     for predicate, columns in tables.items():
         facts = engine.facts_from_columns([c.astype(np.int64) for c in columns], len(columns[0]))
         facts.kept = False
-        found[predicate] = engine.keep(facts)
-    return found
+        loaded[predicate] = engine.keep(facts)
+    return loaded
 
 
-def materialised(
+def materialise_tables(
     spark: Any, rules: str | Program, tables: Tables, tuning: Tuning | None = None
 ) -> tuple[float, OnSpark]:
     engine = SparkEngine(spark)
     engine.spread(-(-sum(len(c[0]) for c in tables.values()) // 4_000_000))
     engine.dictionary.next = 1 << 40  # the numbers given are ids without texts
-    facts = given(engine, tables)
+    facts = load_columns(engine, tables)
     start = time.perf_counter()
     reasoner = start_reasoning(engine, rules, tuning)
     reasoner.materialise(facts)
@@ -72,7 +72,7 @@ def distinct_seconds(reasoner: OnSpark) -> float:
     parts = []
     for number, (predicate, table) in enumerate(reasoner.stored_tables().items()):
         second = "c1" if predicate.arity == 2 else "0L AS c1"
-        parts += [frame.select(f"{number}L AS p", "c0", second) for frame in table.live()]
+        parts += [frame.select(f"{number}L AS p", "c0", second) for frame in table.list_live_parts()]
     whole, _ = engine.keeper.keep(union(parts), {})
     times = []
     for _ in range(2):
@@ -110,8 +110,8 @@ def pipeline(spark_memory: float) -> None:
 def lubm_l(spark: Any, sizes: tuple[int, ...]) -> None:
     """LUBM L against one `distinct`; what it takes on next to nothing is the fixed start."""
     tiny = {p: [c[:3] for c in columns] for p, columns in lubm.generate(1).tables.items()}
-    materialised(spark, univ_bench.rules(), tiny)
-    fixed, _ = materialised(spark, univ_bench.rules(), tiny)
+    materialise_tables(spark, univ_bench.rules(), tiny)
+    fixed, _ = materialise_tables(spark, univ_bench.rules(), tiny)
     print(
         f"LUBM L, {sum(len(c[0]) for c in tiny.values())} facts: {fixed:.1f} s, the fixed start", flush=True
     )
@@ -119,7 +119,7 @@ def lubm_l(spark: Any, sizes: tuple[int, ...]) -> None:
         tables = lubm.generate(universities).tables
         facts = sum(len(c[0]) for c in tables.values())
         best, reasoner = min(
-            (materialised(spark, univ_bench.rules(), tables) for _ in range(2)), key=lambda found: found[0]
+            (materialise_tables(spark, univ_bench.rules(), tables) for _ in range(2)), key=lambda run: run[0]
         )
         plain = distinct_seconds(reasoner)
         print(
@@ -145,16 +145,16 @@ def rounds(spark: Any) -> None:
 def running_example(spark: Any) -> None:
     """The rule body as Spark plans it, from the same facts: its joins, and a distinct of the head."""
     made = collaborators.generate()
-    times = [materialised(spark, made.rules, made.tables)[0] for _ in range(3)]
+    times = [materialise_tables(spark, made.rules, made.tables)[0] for _ in range(3)]
     engine = SparkEngine(spark)
-    for predicate, facts in given(engine, made.tables).items():
+    for predicate, facts in load_columns(engine, made.tables).items():
         engine.keeper.data(facts.frame).createOrReplaceTempView(f"t_{local_name(predicate)}")
     query = (
         "SELECT DISTINCT w.c0, p.c1 FROM t_CW w JOIN t_CA a ON w.c0 = a.c0 JOIN t_PC p ON p.c0 = w.c1 "
         "JOIN t_PC q ON q.c0 = a.c1 AND q.c1 = p.c1"
     )
     print(f"running example, n=1000, k=400: combined {min(times):.1f} s", flush=True)
-    took = limited(lambda: spark.sql(query).count(), spark, max(60, 8 * min(times)))
+    took = run_with_limit(lambda: spark.sql(query).count(), spark, max(60, 8 * min(times)))
     print(f"  Spark's own plan for the body: {took}, {ratio(took, min(times))}", flush=True)
 
 
@@ -166,30 +166,32 @@ def expression_trees(spark: Any, instances: int) -> None:
         kinds = engine.dictionary.encode([f"<{exp.NS}{kind}>" for kind in exp.KINDS])
         assert kinds.tolist() == list(range(len(kinds))), "kinds are the first terms in both"
         engine.dictionary.next = 1 << 40
-        facts = given(engine, made.tables)
+        facts = load_columns(engine, made.tables)
         start = time.perf_counter()
         reasoner = start_reasoning(engine, made.rules)
         reasoner.materialise(facts)
         times.append(time.perf_counter() - start)
     derived = len(reasoner) - made.facts
-    assert derived == exp.derived(instances), (derived, exp.derived(instances))
+    assert derived == exp.count_derived(instances), (derived, exp.count_derived(instances))
     print(f"Exp, {instances} instances, {len(reasoner):,} facts: combined {min(times):.1f} s", flush=True)
     # The largest last: the engine sets Spark up for the size of what it read last.
     for predicate, table in sorted(reasoner.stored_tables().items(), key=lambda item: len(item[1])):
-        engine.keeper.data(union(table.live())).createOrReplaceTempView(f"t_{local_name(predicate)}")
+        engine.keeper.data(union(table.list_live_parts())).createOrReplaceTempView(
+            f"t_{local_name(predicate)}"
+        )
     body = (
         "SELECT count(1) FROM t_hasType k JOIN t_hasLhs l ON k.c0 = l.c0 JOIN t_hasRhs r ON k.c0 = r.c0 "
         "JOIN t_eval e ON l.c1 = e.c0 JOIN t_instance i ON e.c1 = i.c0 JOIN t_value x ON e.c1 = x.c0 "
         "JOIN t_eval f ON r.c1 = f.c0 JOIN t_instance j ON f.c1 = j.c0 AND i.c1 = j.c1 "
         "JOIN t_value y ON f.c1 = y.c0"
     )
-    took = limited(lambda: spark.sql(body).collect(), spark, 5.2 * min(times))
+    took = run_with_limit(lambda: spark.sql(body).collect(), spark, 5.2 * min(times))
     print(
         f"  Spark's own plan for the body, once, over the materialised facts: {took}, {ratio(took, min(times))}"
     )
 
 
-def limited(job: Callable[[], Any], spark: Any, seconds: float) -> str:
+def run_with_limit(job: Callable[[], Any], spark: Any, seconds: float) -> str:
     """Seconds of a job, or that it was stopped."""
     import threading
 
@@ -207,19 +209,19 @@ def limited(job: Callable[[], Any], spark: Any, seconds: float) -> str:
         timer.cancel()
 
 
-def ratio(told: str, seconds: float) -> str:
-    number = float(told.split()[-2])
-    return f"{'more than ' if told.startswith('more') else ''}{number / seconds:.1f} times as long"
+def ratio(duration: str, seconds: float) -> str:
+    number = float(duration.split()[-2])
+    return f"{'more than ' if duration.startswith('more') else ''}{number / seconds:.1f} times as long"
 
 
 CLUSTER_JOB = """
 import sys, time
-from hdlog.benchmarks.micro.spark import materialised
+from hdlog.benchmarks.micro.spark import materialise_tables
 from hdlog.engines.spark.session import start_session
 from hdlog.benchmarks.data import lubm, univ_bench
 spark = start_session(sys.argv[1], "2g", {"spark.executor.memory": "4g", "spark.cores.max": sys.argv[2]})
 tables = lubm.generate(int(sys.argv[3])).tables
-print(min(materialised(spark, univ_bench.rules(), tables)[0] for _ in range(2)))
+print(min(materialise_tables(spark, univ_bench.rules(), tables)[0] for _ in range(2)))
 """
 
 
@@ -228,13 +230,13 @@ def cluster(universities: int) -> None:
     from tests.spark.test_cluster import standalone
 
     times = []
-    with tempfile.TemporaryDirectory() as folder, standalone(Path(folder), 2, "5g") as found:
+    with tempfile.TemporaryDirectory() as folder, standalone(Path(folder), 2, "5g") as running:
         for cores in ("1", "2"):
-            told = subprocess.run(
-                [sys.executable, "-c", CLUSTER_JOB, found.url, cores, str(universities)],
+            finished = subprocess.run(
+                [sys.executable, "-c", CLUSTER_JOB, running.url, cores, str(universities)],
                 check=True, capture_output=True, text=True, env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
             )  # fmt: skip
-            times.append(float(told.stdout.split()[-1]))
+            times.append(float(finished.stdout.split()[-1]))
             print(
                 f"cluster: LUBM L, {universities} universities, {cores} workers: {times[-1]:.1f} s",
                 flush=True,

@@ -46,35 +46,35 @@ class Cell:
 
     def run(self) -> dict[str, Any]:
         task = self.asked["task"]
-        chosen = None if task == "materialisation" else self.chosen(large=task.startswith("large"))
+        chosen = None if task == "materialisation" else self.choose_facts(large=task.startswith("large"))
         fresh = self.asked["fresh"]
         if fresh and chosen is not None:
-            given = self.without(chosen)
+            facts = self.leave_out(chosen)
         else:
-            given = self.work.gate.given(self.store.manifest.facts)
+            facts = self.work.gate.read_facts(self.store.manifest.facts)
         self.reasoner = self.work.start(restore=False)
-        seconds = self.timed(lambda: self.reasoner.materialise(given))
-        given.clear()
+        seconds = self.measure(lambda: self.reasoner.materialise(facts))
+        facts.clear()
         times = [seconds]
         if chosen is not None and not fresh:
-            times = self.updated(task, self.facts(chosen))
+            times = self.measure_updates(task, self.facts(chosen))
         gc.collect()
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "seconds": min(times),
             "times": times,
             "static": (static := memory("VmRSS")),
             # The kernel counts the two apart, each a few pages off.
             "peak": max(static, memory("VmHWM")),
         }
-        found |= {
+        result |= {
             "given": sum(f.rows for f in self.store.manifest.facts),
             "facts": len(self.reasoner),
             "rounds": len(self.reasoner.trace.events),
             "changed": int(sum(len(c[0]) for c in chosen.values())) if chosen is not None else 0,
         }
-        return {**found, "checksums": self.checksums()}
+        return {**result, "checksums": self.checksums()}
 
-    def updated(self, task: str, some: Mapping[Predicate, Any]) -> list[float]:
+    def measure_updates(self, task: str, some: Mapping[Predicate, Any]) -> list[float]:
         """How long a deletion or adding back took: small ones several times, for what a machine does beside is not small."""
 
         def delete() -> None:
@@ -88,59 +88,59 @@ class Cell:
         for _ in range(self.asked["repeat"] if task.startswith("small") else 1):
             if times or measured is add:
                 other()
-            times.append(self.timed(measured))
+            times.append(self.measure(measured))
         return times
 
-    def timed(self, run: Any) -> float:
+    def measure(self, run: Any) -> float:
         start = time.perf_counter()
         run()
         return time.perf_counter() - start
 
-    def chosen(self, large: bool) -> Columns:
+    def choose_facts(self, large: bool) -> Columns:
         """Some of the facts given, at random but always the same: 1,000 or a quarter of them."""
         chance = np.random.default_rng([self.asked["seed"], int(large)])
         stored = self.store.manifest.facts
         total = sum(f.rows for f in stored)
         picked = np.zeros(total, np.bool_)
         picked[chance.permutation(total)[: int(LARGE * total) if large else min(SMALL, total)]] = True
-        found, start = {}, 0
+        selection, start = {}, 0
         for facts in stored:
             mask = picked[start : start + facts.rows]
             start += facts.rows
             if mask.any():
-                found[facts.predicate] = [c[mask] for c in columns(self.store, facts.predicate)]
-        return found
+                selection[facts.predicate] = [c[mask] for c in columns(self.store, facts.predicate)]
+        return selection
 
-    def without(self, chosen: Columns) -> dict[Predicate, Any]:
+    def leave_out(self, chosen: Columns) -> dict[Predicate, Any]:
         """All facts but the chosen ones."""
-        found = {}
+        rest = {}
         for stored in self.store.manifest.facts:
             whole = columns(self.store, stored.predicate)
             if stored.predicate in chosen:
                 gone = checksum_rows(chosen[stored.predicate])
                 keep = ~np.isin(checksum_rows(whole), gone)
                 whole = [c[keep] for c in whole]
-            found[stored.predicate] = whole
-        return self.facts(found)
+            rest[stored.predicate] = whole
+        return self.facts(rest)
 
-    def facts(self, found: Columns) -> dict[Predicate, Any]:
+    def facts(self, tables: Columns) -> dict[Predicate, Any]:
         """Columns of store ids as facts of the engine."""
         if self.work.engine_name == "columnar":
-            found = {p: [self.work.gate.engine_ids(c) for c in several] for p, several in found.items()}
+            tables = {p: [self.work.gate.engine_ids(c) for c in several] for p, several in tables.items()}
         engine = self.work.engine
-        return {p: engine.facts_from_columns(several, len(several[0])) for p, several in found.items()}
+        return {p: engine.facts_from_columns(several, len(several[0])) for p, several in tables.items()}
 
     def checksums(self) -> dict[str, tuple[int, str]]:
         """For each predicate, how many facts there are, and a sum over them that no order changes."""
-        found = {}
+        sums = {}
         for predicate, table in self.reasoner.stored_tables().items():
             if len(table) and not predicate.name.startswith("#"):
                 rows = checksum_rows(self.ids(predicate))
-                found[f"{predicate.name}/{predicate.arity}"] = (
+                sums[f"{predicate.name}/{predicate.arity}"] = (
                     len(table),
                     f"{int(rows.sum(dtype=np.uint64)):016x}",
                 )
-        return found
+        return sums
 
     def ids(self, predicate: Predicate) -> list[NDArray[np.int64]]:
         facts = self.work.engine.facts(self.reasoner.stored_tables()[predicate])
@@ -160,13 +160,13 @@ def columns(store: Store, predicate: Predicate) -> list[NDArray[np.int64]]:
 
 def checksum_rows(several: list[NDArray[np.int64]]) -> NDArray[np.uint64]:
     """64 bits for each row, mixed from all its columns in order."""
-    found = np.zeros(len(several[0]), np.uint64)
+    hashes = np.zeros(len(several[0]), np.uint64)
     for column in several:
-        found = mixed(found * np.uint64(0x9E3779B97F4A7C15) + column.view(np.uint64))
-    return found
+        hashes = mix_bits(hashes * np.uint64(0x9E3779B97F4A7C15) + column.view(np.uint64))
+    return hashes
 
 
-def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -177,7 +177,7 @@ def memory(name: str, process: int | None = None) -> float:
 
     Not ru_maxrss, for a process begins with that of the one that started it.
     """
-    found, waiting = 0.0, [process or os.getpid()]
+    total, waiting = 0.0, [process or os.getpid()]
     while waiting:
         place = Path(f"/proc/{waiting.pop()}")
         try:
@@ -185,9 +185,9 @@ def memory(name: str, process: int | None = None) -> float:
             started = [task.read_text().split() for task in place.glob("task/*/children")]
         except FileNotFoundError:
             continue
-        found += int(status[0]) * 1024 / 1e9 if status else 0.0
+        total += int(status[0]) * 1024 / 1e9 if status else 0.0
         waiting += [int(child) for children in started for child in children]
-    return found
+    return total
 
 
 def main() -> None:
@@ -196,10 +196,10 @@ def main() -> None:
     if asked["engine"] == "columnar":
         resource.setrlimit(resource.RLIMIT_DATA, (room, room))
     try:
-        found = {"status": "ok", **Cell(asked).run()}
+        result = {"status": "ok", **Cell(asked).run()}
     except (MemoryError, IntermediateTooLarge) as error:
-        found = {"status": OUT_OF_MEMORY, "why": str(error)}
-    print(json.dumps(found))
+        result = {"status": OUT_OF_MEMORY, "why": str(error)}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

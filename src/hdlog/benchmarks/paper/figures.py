@@ -41,5 +41,5 @@ MEMORY = {
 
 
 def seconds(benchmark: str, method: str, task: str) -> float | None:
-    found = SECONDS[task].get(method)
-    return found[BENCHMARKS.index(benchmark)] if found else None
+    row = SECONDS[task].get(method)
+    return row[BENCHMARKS.index(benchmark)] if row else None

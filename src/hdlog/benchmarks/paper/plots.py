@@ -23,20 +23,20 @@ _FORMATS = ("png", "svg")
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:
     """All pictures that the results are enough for."""
-    found = []
+    paths = []
     for engine, scale in sorted({(r["engine"], r["scale"]) for r in results}):
         chosen = [r for r in results if (r["engine"], r["scale"]) == (engine, scale)]
         name = f"{engine}-{scale:g}"
-        found += _saved(_seconds(chosen, scale == 1), folder / f"seconds-{name}")
-        found += _saved(_memory(chosen, scale == 1), folder / f"memory-{name}")
+        paths += _save(_seconds(chosen, scale == 1), folder / f"seconds-{name}")
+        paths += _save(_memory(chosen, scale == 1), folder / f"memory-{name}")
     for engine in sorted({r["engine"] for r in results}):
         chosen = [r for r in results if r["engine"] == engine]
         if len({r["scale"] for r in chosen}) > 1:
-            found += _saved(_growth(chosen), folder / f"growth-{engine}")
-    return found
+            paths += _save(_growth(chosen), folder / f"growth-{engine}")
+    return paths
 
 
-def _saved(figure: Any, path: Path) -> list[Path]:
+def _save(figure: Any, path: Path) -> list[Path]:
     paths = [path.with_name(f"{path.name}.{format_}") for format_ in _FORMATS]
     for place in paths:
         figure.savefig(place, bbox_inches="tight", dpi=150)

@@ -62,31 +62,31 @@ class Bench:
 
     def run(self, requests: Sequence[Request]) -> None:
         for number, request in enumerate(requests, 1):
-            found = self.found(request)
-            self.say(f"{number} of {len(requests)}: {told(found)}")
+            result = self.find_or_measure(request)
+            self.say(f"{number} of {len(requests)}: {describe(result)}")
 
-    def found(self, request: Request) -> dict[str, Any]:
+    def find_or_measure(self, request: Request) -> dict[str, Any]:
         """The result of a cell: one that is there, or a new one."""
-        known = self.known(request)
+        known = self.find_result(request)
         if known is not None:
             return known
         self.say(f"running {request.benchmark}, {request.method}, {request.task}")
         first = None
         if request.task != "materialisation" and request.method != FRESH:
-            first = self.found(Request(**{**asdict(request), "task": "materialisation"}))
+            first = self.find_or_measure(Request(**{**asdict(request), "task": "materialisation"}))
         if first is not None and first["status"] != "ok":
             result = {"status": first["status"], "why": "so was its materialisation"}
         else:
-            result = self.measured(request)
+            result = self.measure(request)
         if result["status"] == "ok" and request.method != FRESH:
             result["agrees"] = self.agrees(request, result)
-        return self.noted(request, result)
+        return self.note_result(request, result)
 
-    def known(self, request: Request) -> dict[str, Any] | None:
+    def find_result(self, request: Request) -> dict[str, Any] | None:
         wanted = asdict(request)
         return next((r for r in self.results if all(r.get(k) == v for k, v in wanted.items())), None)
 
-    def noted(self, request: Request, result: Mapping[str, Any]) -> dict[str, Any]:
+    def note_result(self, request: Request, result: Mapping[str, Any]) -> dict[str, Any]:
         full = {**asdict(request), **result, "limit": self.limit, **circumstances()}
         self.results.append(full)
         with self.path.open("a") as out:
@@ -96,12 +96,14 @@ class Bench:
     def agrees(self, request: Request, result: Mapping[str, Any]) -> bool:
         """Whether the facts are those that a fresh materialisation has."""
         task = "materialisation" if request.task == "small additions" else request.task
-        fresh = self.found(Request(request.benchmark, FRESH, task, "columnar", request.scale, request.seed))
+        fresh = self.find_or_measure(
+            Request(request.benchmark, FRESH, task, "columnar", request.scale, request.seed)
+        )
         if request.method in PEERS:
             return bool(result["facts"] == fresh.get("facts"))
         return bool(fresh.get("checksums") == json.loads(json.dumps(result["checksums"])))
 
-    def measured(self, request: Request) -> dict[str, Any]:
+    def measure(self, request: Request) -> dict[str, Any]:
         asked = {
             **asdict(request),
             "store": str(self.store(request)),
@@ -169,8 +171,8 @@ def requests(
     seed: int,
     peers: Sequence[str],
 ) -> list[Request]:
-    found = [Request(b, m, t, engine, scale, seed) for b in benchmarks for m in methods for t in tasks]
-    return found + [Request(b, p, "materialisation", engine, scale, seed) for b in benchmarks for p in peers]
+    own = [Request(b, m, t, engine, scale, seed) for b in benchmarks for m in methods for t in tasks]
+    return own + [Request(b, p, "materialisation", engine, scale, seed) for b in benchmarks for p in peers]
 
 
 def circumstances() -> dict[str, Any]:
@@ -195,15 +197,15 @@ def _is_installed(name: str) -> bool:
 
 def _commit() -> str:
     try:
-        found = subprocess.run(
+        finished = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
         )
     except OSError:
         return ""
-    return found.stdout.strip()
+    return finished.stdout.strip()
 
 
-def told(result: Mapping[str, Any]) -> str:
+def describe(result: Mapping[str, Any]) -> str:
     name = f"{result['benchmark']}, {result['method']}, {result['task']}"
     if result["status"] != "ok":
         return f"{name}: {result['status']} ({result.get('why', '')[:120]})"

@@ -82,13 +82,13 @@ def _memory_cell(result: Result | None, benchmark: str, method: str, full: bool)
 
 
 def _count(results: Sequence[Result], benchmark: str, what: str, theirs: int | None) -> str:
-    found = [
+    cells = [
         r
         for r in results
         if r["benchmark"] == benchmark and r["status"] == "ok" and r["task"] == paper.TASKS[0]
     ]
     beside = f" ({theirs:,})" if theirs is not None else ""
-    return f"{found[0][what]:,}{beside}" if found else beside
+    return f"{cells[0][what]:,}{beside}" if cells else beside
 
 
 def _row(cells: Sequence[str]) -> list[str]:

@@ -30,8 +30,8 @@ def run(numbers: Numbers) -> tuple[float, int]:
         control.load(str(path))
         control.add("base", [], rules(numbers))
         control.ground()
-        found = len(control.symbolic_atoms)
-        return time.perf_counter() - start_time, found
+        atoms = len(control.symbolic_atoms)
+        return time.perf_counter() - start_time, atoms
 
 
 def rules(numbers: Numbers) -> str:

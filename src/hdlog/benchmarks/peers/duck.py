@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hdlog.benchmarks.data import exp
-from hdlog.benchmarks.peers.numbers import Tables, signed
+from hdlog.benchmarks.peers.numbers import Tables, make_signed
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Atom, Predicate, Program, Rule
 from hdlog.program.terms import Variable
@@ -30,7 +30,7 @@ def run(benchmark: str, program: Program, tables: Tables) -> tuple[float, int]:
         counts, seconds = expressions(tables)
         return seconds, sum(counts.values())
     single = Program(tuple(Rule((head,), rule.body) for rule in program.rules for head in rule.heads))
-    with connected() as connection:
+    with connect() as connection:
         known = DuckLoop(single, connection)
         seconds, facts = known.run(tables)
     return seconds, facts + sum(len(c[0]) for p, c in tables.items() if p not in known.names)
@@ -41,7 +41,7 @@ def local_name(predicate: Predicate) -> str:
 
 
 @contextmanager
-def connected(threads: int = 2, memory: str = "14GB") -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(threads: int = 2, memory: str = "14GB") -> Iterator[duckdb.DuckDBPyConnection]:
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute(
             f"set threads={threads}; set memory_limit='{memory}'; set temp_directory='{folder}'"
@@ -51,14 +51,14 @@ def connected(threads: int = 2, memory: str = "14GB") -> Iterator[duckdb.DuckDBP
 
 def load(connection: duckdb.DuckDBPyConnection, name: str, columns: list[NDArray[Any]]) -> None:
     """A new table of numbers with columns c0, c1, ..."""
-    connection.register("arrow", pa.table({f"c{i}": signed(c) for i, c in enumerate(columns)}))
+    connection.register("arrow", pa.table({f"c{i}": make_signed(c) for i, c in enumerate(columns)}))
     connection.execute(f'create table "{name}" as select * from arrow')
     connection.unregister("arrow")
 
 
 def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    (found,) = connection.execute(f"select count(*) from {query}").fetchone() or (0,)
-    return int(found)
+    (rows,) = connection.execute(f"select count(*) from {query}").fetchone() or (0,)
+    return int(rows)
 
 
 class DuckLoop:
@@ -78,15 +78,15 @@ class DuckLoop:
         start = time.perf_counter()
         for predicate, columns in tables.items():
             if predicate in self.names:
-                arrow = pa.table({f"c{i}": signed(c) for i, c in enumerate(columns)})
+                arrow = pa.table({f"c{i}": make_signed(c) for i, c in enumerate(columns)})
                 self.connection.register("arrow", arrow)
                 self.connection.execute(f"insert into {self.names[predicate]} select distinct * from arrow")
         for component in self.graph.components:
             rules = [self.program.rules[n] for n in component.rules]
             if rules:
                 self.component(component.predicates, rules, component.recursive)
-        found = sum(self.counts().values())
-        return time.perf_counter() - start, found
+        facts = sum(self.counts().values())
+        return time.perf_counter() - start, facts
 
     def counts(self) -> Counts:
         return {predicate.name: count(self.connection, name) for predicate, name in self.names.items()}
@@ -107,9 +107,9 @@ class DuckLoop:
                         f"create or replace table n_{name} as select * from {name} limit 0"
                     )
                     continue
-                found = " union ".join(parts)
+                query = " union ".join(parts)
                 self.connection.execute(
-                    f"create or replace table n_{name} as {found} except select * from {name}"
+                    f"create or replace table n_{name} as {query} except select * from {name}"
                 )
             for p in predicates:
                 name = self.names[p]
@@ -153,7 +153,7 @@ def expressions(tables: Tables) -> tuple[Counts, float]:
     The three facts of an evaluation come in the same round, so the new ones among evaluations are delta enough.
     """
     start = time.perf_counter()
-    with connected() as connection:
+    with connect() as connection:
         for predicate, columns in tables.items():
             load(connection, local_name(predicate), columns)
         connection.execute(
@@ -163,9 +163,9 @@ def expressions(tables: Tables) -> tuple[Counts, float]:
         connection.execute("create table delta as select * from eval")
         while count(connection, "delta"):
             sides = (("delta", "eval"), ("eval", "delta"))
-            found = " union ".join(evaluate(kind, *side, _MANY) for kind in OPERATORS for side in sides)
+            query = " union ".join(evaluate(kind, *side, _MANY) for kind in OPERATORS for side in sides)
             connection.execute(
-                f"create or replace table new as select * from ({found}) f where not exists "
+                f"create or replace table new as select * from ({query}) f where not exists "
                 "(select 1 from eval e where e.c0 = f.node and e.c1 = f.here)"
             )
             connection.execute("insert into eval select node, here from new")

@@ -30,7 +30,7 @@ KINDS = {Iri(exp.NS + kind): number for number, kind in enumerate(exp.KINDS)}
 """The constants of all rule sets, with their ids."""
 
 
-def signed(column: Ids) -> Ids:
+def make_signed(column: Ids) -> Ids:
     """Ids as they are, integers as their values."""
     if column.dtype == np.uint32:
         return column.view(np.int32)
@@ -48,7 +48,7 @@ class Numbers:
         self.names = {
             predicate: f"p{i}" for i, predicate in enumerate(dict.fromkeys((*program.predicates, *tables)))
         }
-        self.tables = {self.names[p]: [signed(c) for c in columns] for p, columns in tables.items()}
+        self.tables = {self.names[p]: [make_signed(c) for c in columns] for p, columns in tables.items()}
         self._free = 1 + max((int(c.max()) for cs in self.tables.values() for c in cs if len(c)), default=0)
         skolems = [tables[p][i] for p, i in ((exp.KIND, 0), (exp.INSTANCE, 1)) if p in tables]
         self._span = 1 + max((int(c.max()) for c in skolems if len(c)), default=0)
@@ -62,31 +62,31 @@ class Numbers:
     def _rule(self, rule: Rule) -> Rule:
         variables: dict[str, Variable] = {}
 
-        def variable(given: Variable) -> Variable:
-            return variables.setdefault(given.name, Variable(f"V{len(variables)}"))
+        def variable(old: Variable) -> Variable:
+            return variables.setdefault(old.name, Variable(f"V{len(variables)}"))
 
-        def term(given: Term) -> Term:
-            if isinstance(given, Variable):
-                return variable(given)
-            return integer(KINDS[given]) if isinstance(given, Iri) else given
+        def term(old: Term) -> Term:
+            if isinstance(old, Variable):
+                return variable(old)
+            return integer(KINDS[old]) if isinstance(old, Iri) else old
 
-        def atom(given: Atom) -> Atom:
-            return Atom(self.names[given.predicate], tuple(map(term, given.terms)))
+        def atom(old: Atom) -> Atom:
+            return Atom(self.names[old.predicate], tuple(map(term, old.terms)))
 
-        def expression(given: Expression) -> Expression:
-            if not isinstance(given, Call):
-                return term(given)
-            if given.function == "skolem":
-                _, node, case = given.arguments
+        def expression(old: Expression) -> Expression:
+            if not isinstance(old, Call):
+                return term(old)
+            if old.function == "skolem":
+                _, node, case = old.arguments
                 times = Call("mul", (expression(node), integer(self._span)))
                 return Call("add", (Call("add", (times, expression(case))), integer(self._free)))
-            return Call(given.function, tuple(map(expression, given.arguments)))
+            return Call(old.function, tuple(map(expression, old.arguments)))
 
-        def item(given: BodyItem) -> BodyItem:
-            if isinstance(given, Bind):
-                return Bind(expression(given.expression), variable(given.variable))
-            assert isinstance(given, Atom), "the rule sets have atoms and values only"
-            return atom(given)
+        def item(old: BodyItem) -> BodyItem:
+            if isinstance(old, Bind):
+                return Bind(expression(old.expression), variable(old.variable))
+            assert isinstance(old, Atom), "the rule sets have atoms and values only"
+            return atom(old)
 
         body = tuple(map(item, rule.body))
         return Rule(tuple(map(atom, rule.heads)), body)

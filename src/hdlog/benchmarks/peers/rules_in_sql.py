@@ -1,8 +1,5 @@
-"""DuckDB as a Datalog engine: semi-naive loops over SQL, and its best plans for rules that need no loop.
-
-`DuckLoop` runs positive rules without built-ins. The functions `duck_*` run a benchmark each: columns of ids to
-the number of facts by predicate, and seconds, loading included.
-"""
+"""DuckDB's best plans for rules that need no loop: columns of ids to the number of facts by predicate, and seconds, loading
+included."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from numpy.typing import NDArray
 
 from hdlog.benchmarks.data import collaborators, exp, graph
 from hdlog.benchmarks.data.dataset import Dataset
-from hdlog.benchmarks.peers.duck import DuckLoop, connected, count, expressions, load
+from hdlog.benchmarks.peers.duck import DuckLoop, connect, count, expressions, load
 from hdlog.program.model import Predicate
 from hdlog.text import parse
 
@@ -27,7 +24,7 @@ Counts = dict[str, int]
 
 def duck_collaborators(made: Dataset) -> tuple[Counts, float]:
     """The running example, by the loop."""
-    with connected() as connection:
+    with connect() as connection:
         loop = DuckLoop(parse(made.rules), connection)
         seconds, _ = loop.run(made.tables)
         return loop.counts(), seconds
@@ -42,7 +39,7 @@ def duck_cyclic(
     95 s; a query for each head 147 s; a table of all matches 30 s a rule and up to 6 GB, the flower over 100 s.
     """
     start = time.perf_counter()
-    with connected() as connection:
+    with connect() as connection:
         for label in sorted({label for shape in shapes for label, _, _ in shape.body}):
             load(connection, f"e{label}", tables[graph.edge(label)])
         for shape in shapes:
@@ -92,8 +89,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("benchmark", choices=BENCHMARKS)
     counts, seconds = BENCHMARKS[parser.parse_args().benchmark]()
-    for name, found in counts.items():
-        print(f"{name}: {found:,}")
+    for name, facts in counts.items():
+        print(f"{name}: {facts:,}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{seconds:.2f} s, peak {peak:.1f} GB")
 

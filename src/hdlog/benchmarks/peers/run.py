@@ -18,7 +18,7 @@ from hdlog.store.store import open_store
 PEERS = ("duckdb", "clingo", "souffle", "souffle-compiled")
 
 
-def missing(name: str) -> str:
+def explain_absence(name: str) -> str:
     """Why a peer cannot run here; empty if it can."""
     if name in ("duckdb", "clingo"):
         return "" if find_spec(name) is not None else f"no Python package {name}"
@@ -33,7 +33,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
     store = open_store(Path(asked["store"]))
     tables = {f.predicate: columns(store, f.predicate) for f in store.manifest.facts}
     program = rules(asked["benchmark"])
-    found: dict[str, Any] = {"status": "ok", "given": sum(f.rows for f in store.manifest.facts)}
+    result: dict[str, Any] = {"status": "ok", "given": sum(f.rows for f in store.manifest.facts)}
     match asked["method"]:
         case "duckdb":
             from hdlog.benchmarks.peers import duck
@@ -47,8 +47,8 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
             from hdlog.benchmarks.peers import souffle as souffle_peer
 
             compiled = asked["method"] == "souffle-compiled"
-            return found | souffle_peer.run(Numbers(program, tables), compiled)
-    return found | {"seconds": seconds, "facts": facts, "peak": memory("VmHWM"), "static": memory("VmRSS")}
+            return result | souffle_peer.run(Numbers(program, tables), compiled)
+    return result | {"seconds": seconds, "facts": facts, "peak": memory("VmHWM"), "static": memory("VmRSS")}
 
 
 def main() -> None:
@@ -56,14 +56,14 @@ def main() -> None:
     room = int((asked["memory"] + 2) * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (room, room))
     try:
-        found = run(asked)
+        result = run(asked)
     except Exception as error:
         # Each engine has an exception of its own for this.
         words = ("alloc", "out of memory")
         if not isinstance(error, MemoryError) and not any(w in str(error).lower() for w in words):
             raise
-        found = {"status": OUT_OF_MEMORY, "why": str(error)}
-    print(json.dumps(found))
+        result = {"status": OUT_OF_MEMORY, "why": str(error)}
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

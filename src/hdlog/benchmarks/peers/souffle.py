@@ -35,10 +35,10 @@ def run(numbers: Numbers, compiled: bool) -> dict[str, Any]:
         with (place / "sizes").open("w") as sizes, (place / "errors").open("w") as errors:
             arguments = [*command, "-F", folder, "-D", folder, "-j", _THREADS]
             process = subprocess.Popen(arguments, stdout=sizes, stderr=errors)
-            peak = watched(process)
+            peak = watch(process)
         seconds = time.perf_counter() - start
         check(process.returncode, (place / "errors").read_text())
-        return {"seconds": seconds, "facts": counted((place / "sizes").read_text()), "peak": peak}
+        return {"seconds": seconds, "facts": add_up_sizes((place / "sizes").read_text()), "peak": peak}
 
 
 def write_files(numbers: Numbers, folder: Path) -> None:
@@ -54,7 +54,7 @@ def write_files(numbers: Numbers, folder: Path) -> None:
         pcsv.write_csv(table, folder / f"{name}.facts", options)
 
 
-def watched(process: subprocess.Popen[bytes]) -> float:
+def watch(process: subprocess.Popen[bytes]) -> float:
     """GB at the peak, as seen ten times a second until the process ends."""
     peak = 0.0
     while True:
@@ -73,6 +73,6 @@ def check(code: int, errors: str) -> None:
         raise RuntimeError(f"souffle ended with {code}: {errors.strip()[-400:]}")
 
 
-def counted(printed: str) -> int:
+def add_up_sizes(printed: str) -> int:
     """The sum of the sizes that were printed, a name and a number to a line."""
     return sum(int(line.split()[-1]) for line in printed.splitlines() if line.strip())

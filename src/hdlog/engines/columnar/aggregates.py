@@ -65,14 +65,14 @@ class Aggregator:
     def _members(self, version: ColumnarVersion, groups: Facts) -> Members:
         arity = version.table.arity
         variables = [Variable(str(i)) for i in range(arity)]
-        found = self.engine.join(self.engine.scan(groups, variables[: self.width]), version, variables)
-        if found.counts is not None and (found.counts != 1).any():
-            found = _check_once(self.engine.collapse(found))
-        columns = [found.columns[str(i)] for i in range(arity)]
-        group = part(self.engine.pairs, columns[: self.width], len(found))
+        rows = self.engine.join(self.engine.scan(groups, variables[: self.width]), version, variables)
+        if rows.counts is not None and (rows.counts != 1).any():
+            rows = _check_once(self.engine.collapse(rows))
+        columns = [rows.columns[str(i)] for i in range(arity)]
+        group = part(self.engine.pairs, columns[: self.width], len(rows))
         order = np.argsort(group, kind="stable")
         ordered = group[order]
-        firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(found) else order
+        firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(rows) else order
         values = columns[self.column][order] if self.column >= 0 else ordered
         return Members([c[order[firsts]] for c in columns[: self.width]], values, firsts)
 
@@ -86,14 +86,14 @@ class Aggregator:
         if function in ("min", "max"):
             return find_extremes(dictionary, members, function == "max")
         if function == "sum":
-            found = sum_members(dictionary, members)
-            if found is not None:
-                return found
+            values = sum_members(dictionary, members)
+            if values is not None:
+                return values
         elif len(members.values) > self.engine.numbers.many_members * len(members.starts):
-            found = self._add_up(members)
-            if found is not None:
-                return found
-        return self._by_definition(members)
+            values = self._add_up(members)
+            if values is not None:
+                return values
+        return self._aggregate_by_definition(members)
 
     def _add_up(self, members: Members) -> Values | None:
         """The values of few groups with many members each, by their totals."""
@@ -107,7 +107,7 @@ class Aggregator:
             return None
         return self._encode(texts)
 
-    def _by_definition(self, members: Members) -> Values:
+    def _aggregate_by_definition(self, members: Members) -> Values:
         terms = self.engine.dictionary.terms(members.values)
         texts: list[str | None] = []
         with interrupts.let_through():
@@ -119,10 +119,10 @@ class Aggregator:
         return self._encode(texts)
 
     def _encode(self, texts: Sequence[str | None]) -> Values:
-        found = np.full(len(texts), NO_VALUE, np.int64)
+        ids = np.full(len(texts), NO_VALUE, np.int64)
         valued = [i for i, text in enumerate(texts) if text is not None]
-        found[valued] = self.engine.dictionary.encode([t for t in texts if t is not None])
-        return found
+        ids[valued] = self.engine.dictionary.encode([t for t in texts if t is not None])
+        return ids
 
     def _facts(self, keys: Sequence[Ids], values: Values) -> Facts:
         kept = values != NO_VALUE
@@ -134,16 +134,16 @@ class Aggregator:
     def change(self, delta: Facts, after: ColumnarVersion, present: ColumnarVersion) -> Facts:
         """How the values change, with signs: `present` are those there were, `after` the facts there are now."""
         groups = self.engine.first_columns(delta, self.width)
-        before = self._present(groups, present)
+        before = self._find_present(groups, present)
         moved = GroupChanges(self, groups, before, delta, after)
         values = moved.values()
-        told = values != UNKNOWN
-        parts = [before.negated(), self._facts([c[told] for c in moved.columns], values[told])]
-        if not told.all():
-            parts.append(self._look_at(groups.take(~told), moved, after))
+        is_known = values != UNKNOWN
+        parts = [before.negate(), self._facts([c[is_known] for c in moved.columns], values[is_known])]
+        if not is_known.all():
+            parts.append(self._look_at(groups.take(~is_known), moved, after))
         return self.engine.plus(parts, self.width + 1)
 
-    def _present(self, groups: Facts, present: ColumnarVersion) -> Facts:
+    def _find_present(self, groups: Facts, present: ColumnarVersion) -> Facts:
         variables = [Variable(str(i)) for i in range(self.width + 1)]
         rows = self.engine.join(self.engine.scan(groups, variables[: self.width]), present, variables)
         return self.engine.project(rows, variables)
@@ -153,20 +153,20 @@ class Aggregator:
         if self.call.function == "count":
             return self.values(after, groups)
         known = self._ask_summaries(groups, moved)
-        told = known != UNKNOWN
+        is_known = known != UNKNOWN
         columns = groups.columns()
-        parts = [self._facts([c[told] for c in columns], known[told])]
-        if not told.all():
-            members = self._members(after, groups.take(~told))
+        parts = [self._facts([c[is_known] for c in columns], known[is_known])]
+        if not is_known.all():
+            members = self._members(after, groups.take(~is_known))
             parts.append(self._facts(members.keys, self._aggregate(members)))
             self._summarise(members)
         return self.engine.plus(parts, self.width + 1)
 
     def _ask_summaries(self, groups: Facts, moved: GroupChanges) -> Values:
         """The values of groups that there is a summary of."""
-        found = np.full(len(groups), UNKNOWN, np.int64)
+        values = np.full(len(groups), UNKNOWN, np.int64)
         if not self.summaries:
-            return found
+            return values
         texts: dict[int, str | None] = {}
         for i, group in enumerate(part(self.engine.pairs, groups.columns(), len(groups)).tolist()):
             summary = self.summaries.get(group)
@@ -178,8 +178,8 @@ class Aggregator:
                     texts[i] = None if value is None else term_text(value)
                 except OutOfSight:
                     del self.summaries[group]
-        found[list(texts)] = self._encode(list(texts.values()))
-        return found
+        values[list(texts)] = self._encode(list(texts.values()))
+        return values
 
     def _summarise(self, members: Members) -> None:
         """Remember large groups that are looked at a second time."""

@@ -48,15 +48,15 @@ class Column:
     def as_double(self) -> Column:
         if self.is_double:
             return self
-        return Column(self.values.astype(np.float64), self.known & _below(_EXACT, self.values))
+        return Column(self.values.astype(np.float64), self.known & _are_below(_EXACT, self.values))
 
 
-def _below(limit: int, values: Numbers) -> Truths:
+def _are_below(limit: int, values: Numbers) -> Truths:
     """Whether integers are smaller than a limit, whatever their sign."""
     return (values > -limit) & (values < limit)
 
 
-def _truncated(a: Numbers, b: Numbers) -> Numbers:
+def _divide_towards_zero(a: Numbers, b: Numbers) -> Numbers:
     """The quotient towards zero; b is nowhere zero."""
     quotient = np.abs(a) // np.abs(b)
     return np.where((a < 0) == (b < 0), quotient, -quotient)
@@ -66,8 +66,8 @@ _WHOLE: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
-    "idiv": _truncated,
-    "mod": lambda a, b: a - b * _truncated(a, b),
+    "idiv": _divide_towards_zero,
+    "mod": lambda a, b: a - b * _divide_towards_zero(a, b),
     "min": np.minimum,
     "max": np.maximum,
     "band": np.bitwise_and,
@@ -110,8 +110,8 @@ class Arrays:
         """The value of a call as a new number; None where it is no number for certain."""
         if not isinstance(expression, Call) or expression.function in _PICKED:
             return None
-        found = self._number(expression)
-        return None if found is None or found.rounded else found
+        column = self._number(expression)
+        return None if column is None or column.rounded else column
 
     def _number(self, expression: Expression) -> Column | None:
         if isinstance(expression, Variable):
@@ -122,10 +122,10 @@ class Arrays:
             return None
         function, arguments = expression.function, expression.arguments
         if function in _UNARY and len(arguments) == 1:
-            return self._unary(function, self._number(arguments[0]))
+            return self._apply_unary(function, self._number(arguments[0]))
         if len(arguments) == 2 and (function in _WHOLE or function in _REAL):
             a, b = map(self._number, arguments)
-            return None if a is None or b is None or a.rounded or b.rounded else _binary(function, a, b)
+            return None if a is None or b is None or a.rounded or b.rounded else _apply_binary(function, a, b)
         return None
 
     def _variable(self, ids: Ids) -> Column | None:
@@ -146,10 +146,10 @@ class Arrays:
         kind = np.int64 if isinstance(value, int) else np.float64
         return Column(np.full(self.relation.rows, value, kind), np.ones(self.relation.rows, np.bool_))
 
-    def _unary(self, function: str, column: Column | None) -> Column | None:
+    def _apply_unary(self, function: str, column: Column | None) -> Column | None:
         if column is None or column.rounded or (column.is_double and function == "bnot"):
             return None
-        known = column.known if column.is_double else column.known & _below(_SAFE, column.values)
+        known = column.known if column.is_double else column.known & _are_below(_SAFE, column.values)
         return Column(_UNARY[function](column.values), known)
 
     # Truths.
@@ -160,20 +160,20 @@ class Arrays:
             return self._nothing()
         function, arguments = condition.function, condition.arguments
         if function in ("and", "or"):
-            return self._joined(function == "or", *map(self.truths, arguments))
+            return self._combine_truths(function == "or", *map(self.truths, arguments))
         if function == "not":
             holds, known = self.truths(arguments[0])
             return ~holds, known
         if function == "sameterm":
-            return self._same(*arguments)
+            return self._compare_terms(*arguments)
         if function in _COMPARISONS:
-            return self._compared(function, *arguments)
+            return self._compare_values(function, *arguments)
         return self._nothing()
 
     def _nothing(self) -> tuple[Truths, Truths]:
         return np.zeros(self.relation.rows, np.bool_), np.zeros(self.relation.rows, np.bool_)
 
-    def _joined(
+    def _combine_truths(
         self, decides: bool, a: tuple[Truths, Truths], b: tuple[Truths, Truths]
     ) -> tuple[Truths, Truths]:
         """`&&` and `||`: known where both sides are, or one of them decides."""
@@ -182,7 +182,7 @@ class Arrays:
         either = decided[0] | decided[1]
         return np.where(either, decides, holds), (a[1] & b[1]) | either
 
-    def _same(self, left: Expression, right: Expression) -> tuple[Truths, Truths]:
+    def _compare_terms(self, left: Expression, right: Expression) -> tuple[Truths, Truths]:
         x, y = self._ids(left), self._ids(right)
         if x is None or y is None:
             return self._nothing()
@@ -198,7 +198,7 @@ class Arrays:
             return self.dictionary.encode_integers(column.values)
         return np.full(self.relation.rows, self.dictionary.encode_terms([expression])[0], np.uint32)
 
-    def _compared(self, function: str, left: Expression, right: Expression) -> tuple[Truths, Truths]:
+    def _compare_values(self, function: str, left: Expression, right: Expression) -> tuple[Truths, Truths]:
         compare = _COMPARISONS[function]
         m, n = self._number(left), self._number(right)
         if m is not None and n is not None:
@@ -217,9 +217,11 @@ class Arrays:
         if function in ("eq", "ne"):
             plain = (self.dictionary.kinds(x) == PLAIN) & (self.dictionary.kinds(y) == PLAIN)
             return compare(x, y), plain
-        return self._ordered(compare, x, y)
+        return self._compare_strings(compare, x, y)
 
-    def _ordered(self, compare: Callable[[Any, Any], Truths], x: Ids, y: Ids) -> tuple[Truths, Truths]:
+    def _compare_strings(
+        self, compare: Callable[[Any, Any], Truths], x: Ids, y: Ids
+    ) -> tuple[Truths, Truths]:
         """Plain strings by the order of their characters."""
         ids = np.unique(np.concatenate([x, y]))
         plain = np.flatnonzero(self.dictionary.kinds(ids) == PLAIN)
@@ -232,7 +234,7 @@ class Arrays:
         return compare(a, b), (a >= 0) & (b >= 0)
 
 
-def _binary(function: str, a: Column, b: Column) -> Column | None:
+def _apply_binary(function: str, a: Column, b: Column) -> Column | None:
     with np.errstate(all="ignore"):
         if a.is_double or b.is_double:
             if function not in _REAL:
@@ -241,7 +243,7 @@ def _binary(function: str, a: Column, b: Column) -> Column | None:
             return Column(_REAL[function](x.values, y.values), x.known & y.known)
         known = a.known & b.known
         if function in ("idiv", "mod", "div"):
-            known = known & (b.values != 0) & _below(_SAFE, a.values) & _below(_SAFE, b.values)
+            known = known & (b.values != 0) & _are_below(_SAFE, a.values) & _are_below(_SAFE, b.values)
             divisor = np.where(b.values == 0, 1, b.values)
             if function == "div":
                 return Column(a.values / divisor, known, rounded=True)

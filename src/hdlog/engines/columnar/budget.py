@@ -32,19 +32,19 @@ def used_memory() -> int:
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 
 
-def parse_size(given: int | str) -> int:
+def parse_size(size: int | str) -> int:
     """Bytes, as a number or as in 500MB, 8GB, 1.5GiB."""
-    if isinstance(given, str):
-        found = _SIZE.fullmatch(given.strip())
-        if found is None:
-            raise UsageError(f"{given!r} is no size; write it as in 500MB or 8GB")
-        number, unit, binary = found.groups()
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size.strip())
+        if match is None:
+            raise UsageError(f"{size!r} is no size; write it as in 500MB or 8GB")
+        number, unit, binary = match.groups()
         return parse_size(
             int(float(number) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
         )
-    if not isinstance(given, int) or isinstance(given, bool) or given <= 0:
-        raise UsageError(f"a memory budget is a number of bytes above 0, or a text as in 8GB, not {given!r}")
-    return given
+    if not isinstance(size, int) or isinstance(size, bool) or size <= 0:
+        raise UsageError(f"a memory budget is a number of bytes above 0, or a text as in 8GB, not {size!r}")
+    return size
 
 
 @dataclass

@@ -37,15 +37,17 @@ def select(dictionary: Dictionary, pairs: PairTable, relation: Relation, conditi
     kept, known = Arrays(dictionary, relation).truths(condition)
     if not known.all():
         rest = np.flatnonzero(~known)
-        kept[rest] = _decided(dictionary, pairs, relation.take(rest), condition)
+        kept[rest] = _decide_rows(dictionary, pairs, relation.take(rest), condition)
     return relation if kept.all() else relation.take(kept)
 
 
-def _decided(dictionary: Dictionary, pairs: PairTable, relation: Relation, condition: Expression) -> Truths:
+def _decide_rows(
+    dictionary: Dictionary, pairs: PairTable, relation: Relation, condition: Expression
+) -> Truths:
     def decide(binding: Binding) -> bool:
         return holds(condition, binding)
 
-    outcomes, inverse = _evaluated(dictionary, pairs, relation, condition, decide)
+    outcomes, inverse = _evaluate_once_each(dictionary, pairs, relation, condition, decide)
     return np.array(outcomes, np.bool_)[inverse]
 
 
@@ -55,10 +57,10 @@ def extend(
     """The relation with a column for the value of the expression, without the rows where it has none."""
     ids = _skolems(dictionary, relation, expression)
     if ids is None:
-        found = _values(dictionary, pairs, relation, expression)
-        kept = found != _NONE
+        values = _values(dictionary, pairs, relation, expression)
+        kept = values != _NONE
         relation = relation if kept.all() else relation.take(kept)
-        ids = found[kept].astype(np.uint32)
+        ids = values[kept].astype(np.uint32)
     return Relation({**relation.columns, name: ids}, relation.rows, relation.counts)
 
 
@@ -68,15 +70,15 @@ def _values(
     """The id of the value in each row, or _NONE."""
     if isinstance(expression, Variable):
         return relation.columns[expression.name].astype(np.int64)
-    found = np.full(relation.rows, _NONE, np.int64)
+    ids = np.full(relation.rows, _NONE, np.int64)
     column = Arrays(dictionary, relation).number(expression)
     known = np.zeros(relation.rows, np.bool_) if column is None else column.known
     if column is not None and known.any():
-        found[known] = _number_ids(dictionary, column, known)
+        ids[known] = _number_ids(dictionary, column, known)
     if not known.all():
         rest = np.flatnonzero(~known)
-        found[rest] = _identified(dictionary, pairs, relation.take(rest), expression)
-    return found
+        ids[rest] = _identify_rows(dictionary, pairs, relation.take(rest), expression)
+    return ids
 
 
 def _number_ids(dictionary: Dictionary, column: Column, known: Truths) -> Ids:
@@ -87,7 +89,7 @@ def _number_ids(dictionary: Dictionary, column: Column, known: Truths) -> Ids:
     return dictionary.encode_terms(double(v) for v in bits.view(np.float64).tolist())[inverse]
 
 
-def _identified(
+def _identify_rows(
     dictionary: Dictionary, pairs: PairTable, relation: Relation, expression: Expression
 ) -> NDArray[np.int64]:
     def identify(binding: Binding) -> str | None:
@@ -96,7 +98,7 @@ def _identified(
         except NoValue:
             return None
 
-    outcomes, inverse = _evaluated(dictionary, pairs, relation, expression, identify)
+    outcomes, inverse = _evaluate_once_each(dictionary, pairs, relation, expression, identify)
     ids = np.full(len(outcomes), _NONE, np.int64)
     valued = [i for i, value in enumerate(outcomes) if value is not None]
     # All at once: where terms are kept in a store, each question to it costs the same, whatever it asks for.
@@ -120,7 +122,7 @@ def _skolems(dictionary: Dictionary, relation: Relation, expression: Expression)
     return dictionary.encode_skolems(text(name), columns, relation.rows)
 
 
-def _evaluated(
+def _evaluate_once_each(
     dictionary: Dictionary,
     pairs: PairTable,
     relation: Relation,

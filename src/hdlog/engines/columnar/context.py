@@ -60,9 +60,9 @@ class Context:
         if groups is not None:
             ordered = groups[rows]
             middle = int(np.searchsorted(ordered, ordered[middle]))
-        return self._at_once(work, [rows[:middle], rows[middle:]])
+        return self._apply_at_once(work, [rows[:middle], rows[middle:]])
 
-    def _at_once(self, apply: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    def _apply_at_once(self, apply: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """`apply` to each item on all cores; waits for all, whatever happens."""
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads, _POOL)

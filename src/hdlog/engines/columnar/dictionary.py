@@ -90,9 +90,9 @@ class Dictionary:
 
     def encode(self, texts: Iterable[str] | pa.Array) -> Ids:
         """The id of each text; new texts get the next ids."""
-        given = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.string())
+        array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.string())
         with self._lock:
-            numbers = self._terms.add_texts(given)
+            numbers = self._terms.add_texts(array)
             self._give_ids()
             return self.translate(numbers, self._text_ids)
 
@@ -101,10 +101,10 @@ class Dictionary:
         inline = numbers < 0
         if not inline.any():
             return ids[numbers]
-        found = np.empty(len(numbers), np.uint32)
-        found[~inline] = ids[numbers[~inline]]
-        found[inline] = self.encode_integers(numbers[inline] - np.int64(INTEGERS))
-        return found
+        translated = np.empty(len(numbers), np.uint32)
+        translated[~inline] = ids[numbers[~inline]]
+        translated[inline] = self.encode_integers(numbers[inline] - np.int64(INTEGERS))
+        return translated
 
     def _give_ids(self) -> None:
         """Ids for the texts that have none yet."""
@@ -114,8 +114,8 @@ class Dictionary:
             kinds, integers, doubles, shortest = classify(texts)
             ids = np.full(new, UNKNOWN, np.uint32)
             if self._source is not None:
-                found = self._source.find(texts)
-                ids[found >= 0] = found[found >= 0]
+                numbers = self._source.find(texts)
+                ids[numbers >= 0] = numbers[numbers >= 0]
             made = np.flatnonzero(shortest & (ids == UNKNOWN))
             ids[made] = self.encode_integers(integers[made])  # too large to be inline
             skolems = np.flatnonzero(pc.starts_with(texts, SKOLEM).to_numpy(zero_copy_only=False))
@@ -124,7 +124,7 @@ class Dictionary:
             at = np.flatnonzero(rest)
             ids[at] = self._append(kinds[at], integers[at], doubles[at], at + first)
             waiting = (np.flatnonzero(ids == UNKNOWN) + first).tolist()
-            self._text_ids = _longer(self._text_ids, first, ids)
+            self._text_ids = _extend_array(self._text_ids, first, ids)
             self._waiting += waiting
             self._known_texts = first + new
         while self._waiting:
@@ -177,7 +177,7 @@ class Dictionary:
             positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
             if self._numbers.size > self._numbered:
                 ids = self._append_untexted(INTEGER, self._numbers.keys(self._numbered).view(np.int64))
-                self._number_ids = _longer(self._number_ids, self._numbered, ids)
+                self._number_ids = _extend_array(self._number_ids, self._numbered, ids)
                 self._numbered = self._numbers.size
             return self._number_ids[positions]
 
@@ -191,7 +191,7 @@ class Dictionary:
             new = self._skolems.size - self._skolemised
             if new:
                 ids = self._append_untexted(PLAIN, np.zeros(new, np.int64))
-                self._skolem_ids = _longer(self._skolem_ids, self._skolemised, ids)
+                self._skolem_ids = _extend_array(self._skolem_ids, self._skolemised, ids)
                 self._skolemised = self._skolems.size
             return self._skolem_ids[positions]
 
@@ -206,14 +206,14 @@ class Dictionary:
         start, new = self._size, len(kinds)
         first = self._base + start
         ids = np.arange(first, first + new, dtype=np.uint32)
-        self._kinds = _longer(self._kinds, start, kinds)
-        self._integers = _longer(self._integers, start, integers)
-        self._doubles = _longer(self._doubles, start, doubles)
-        self._texts = _longer(self._texts, start, texts.astype(np.int32))
+        self._kinds = _extend_array(self._kinds, start, kinds)
+        self._integers = _extend_array(self._integers, start, integers)
+        self._doubles = _extend_array(self._doubles, start, doubles)
+        self._texts = _extend_array(self._texts, start, texts.astype(np.int32))
         self._size = start + new
         return ids
 
-    def made_since(self, start: int) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]]]:
+    def collect_made_since(self, start: int) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]]]:
         """Of the ids from `start` on: which are integers without a text, and the Skolem terms by name: ids, arguments."""
         assert start >= self._base, "terms of the source are not made here"
         place = start - self._base
@@ -222,14 +222,14 @@ class Dictionary:
         first = int(np.searchsorted(self._skolem_ids[: self._skolemised], start))
         made = self._skolem_ids[first : self._skolemised]
         widths, combined = unpack(self._skolems.keys(first)[: len(made)])
-        found = []
+        skolems = []
         for width in np.unique(widths).tolist():
             chosen = widths == width
             names, *arguments = part_columns(self._arguments, combined[chosen], width + 1)
             for name in np.unique(names).tolist():
                 named = names == name
-                found.append((self._name(name), made[chosen][named], [a[named] for a in arguments]))
-        return integers, found
+                skolems.append((self._name(name), made[chosen][named], [a[named] for a in arguments]))
+        return integers, skolems
 
     def _name(self, identifier: int) -> str:
         term = self.term(identifier)
@@ -245,7 +245,7 @@ class Dictionary:
 
     def mark_parts(self, used: NDArray[np.bool_]) -> None:
         """Mark what used Skolem terms are made of."""
-        _, skolems = self.made_since(self._base)
+        _, skolems = self.collect_made_since(self._base)
         while True:
             before = int(np.count_nonzero(used))
             for name, ids, arguments in skolems:
@@ -278,7 +278,7 @@ class Dictionary:
         return fresh, ids
 
     def _move_skolems(self, fresh: Dictionary, ids: Ids) -> None:
-        _, skolems = self.made_since(0)
+        _, skolems = self.collect_made_since(0)
         moved: list[tuple[Ids, Ids, Ids]] = []
         for name, members, arguments in skolems:
             chosen = ids[members] != UNKNOWN
@@ -317,17 +317,17 @@ class Dictionary:
         is_integer = rest.copy()
         is_integer[rest] = self._kinds[own[rest]] == INTEGER
         values = pa.array(self._integers[own[is_integer]]).cast(pa.string()).cast(pa.large_string())
-        parts.append(pc.binary_join_element_wise(*_large('"'), values, *_large(INTEGER_MARK, "")))
+        parts.append(pc.binary_join_element_wise(*_make_large('"'), values, *_make_large(INTEGER_MARK, "")))
         places.append(np.flatnonzero(is_integer))
         skolems = np.flatnonzero(rest & ~is_integer)
-        spelt = [skolem_text(i, self._taken_apart) for i in ids[skolems].tolist()]
+        spelt = [skolem_text(i, self._take_apart) for i in ids[skolems].tolist()]
         parts.append(pa.array(spelt, pa.large_string()))
         places.append(skolems)
         order = np.empty(len(ids), np.int64)
         order[np.concatenate(places)] = np.arange(len(ids))
         return pa.concat_arrays(parts).take(pa.array(order))
 
-    def _taken_apart(self, identifier: int) -> str | tuple[str, list[int]]:
+    def _take_apart(self, identifier: int) -> str | tuple[str, list[int]]:
         """The name and arguments of a Skolem term, or the text of another."""
         place = identifier - self._base
         if place < 0 or self._texts[place] != _NO_TEXT or self._kinds[place] == INTEGER:
@@ -373,23 +373,23 @@ class Dictionary:
         own = (self._kinds, self._integers, self._doubles)[which]
         if self._source is None or not (there := ids < self._base).any():
             return own[ids - np.uint32(self._base)] if self._base else own[ids]
-        found = np.empty(len(ids), own.dtype)
-        found[~there] = own[ids[~there] - np.uint32(self._base)]
+        values = np.empty(len(ids), own.dtype)
+        values[~there] = own[ids[~there] - np.uint32(self._base)]
         if which == 0 and not self._source.typed:
-            found[there] = PLAIN
-            return found
+            values[there] = PLAIN
+            return values
         with self._lock:
             if self._base_values is None:
                 self._base_values = classify(self._source.take())[:3]
-        found[there] = self._base_values[which][ids[there]]
-        return found
+        values[there] = self._base_values[which][ids[there]]
+        return values
 
 
-def _large(*texts: str) -> list[pa.Scalar]:
+def _make_large(*texts: str) -> list[pa.Scalar]:
     return [pa.scalar(text, pa.large_string()) for text in texts]
 
 
-def _longer(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
+def _extend_array(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
     """The array with more behind its used part, in room that grows by doubling."""
     if used + len(more) > len(array):
         room = np.zeros(max(used + len(more), 2 * len(array)), array.dtype)

@@ -28,9 +28,9 @@ class ColumnarEngine(Relations, Tables, InAndOut):
         self._aggregators: WeakSet[Aggregator] = WeakSet()
 
     def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator:
-        found = Aggregator(self, width, call, column)
-        self._aggregators.add(found)
-        return found
+        aggregator = Aggregator(self, width, call, column)
+        self._aggregators.add(aggregator)
+        return aggregator
 
     # Updates.
 
@@ -38,9 +38,9 @@ class ColumnarEngine(Relations, Tables, InAndOut):
         size = len(self.dictionary) + self.pairs.size
         if size < 2 * self._tidied + self.numbers.worth_tidying or self.dictionary.leans:
             return
-        found = tidy(self.dictionary, self.pairs, tables, facts)
-        if found is not None:
-            self.dictionary, self.pairs = found.dictionary, found.pairs
+        tidied = tidy(self.dictionary, self.pairs, tables, facts)
+        if tidied is not None:
+            self.dictionary, self.pairs = tidied.dictionary, tidied.pairs
             for aggregator in self._aggregators:
                 aggregator.forget()
         self._tidied = len(self.dictionary) + self.pairs.size

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from hdlog.engines.columnar.context import Context
-from hdlog.engines.columnar.facts import Facts, empty_facts, gather, keys_of, primary, sum_facts, union
+from hdlog.engines.columnar.facts import Facts, empty_facts, gather, keys_of, primary_order, sum_facts, union
 from hdlog.engines.columnar.kernels import Ids
 
 
@@ -17,7 +17,7 @@ class FactSets(Context):
 
     def facts_from_columns(self, columns: Sequence[Ids], rows: int) -> Facts:
         """Each row once."""
-        keys = keys_of(self.pairs, columns, primary(len(columns)), rows)
+        keys = keys_of(self.pairs, columns, primary_order(len(columns)), rows)
         return gather(self.pairs, len(columns), keys, None).once()
 
     def plus(self, parts: Iterable[Facts], arity: int) -> Facts:
@@ -33,7 +33,7 @@ class FactSets(Context):
         return facts if facts.counts is None else facts.take(facts.counts > 0)
 
     def negate(self, facts: Facts) -> Facts:
-        return facts.negated()
+        return facts.negate()
 
     def distinct(self, facts: Facts) -> Facts:
         return facts.once()

@@ -29,7 +29,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @cache
-def primary(arity: int) -> Order:
+def primary_order(arity: int) -> Order:
     columns = tuple(range(arity))
     return (columns[:1], ()) if arity <= 1 else (columns[:-1], columns[-1:])
 
@@ -53,15 +53,15 @@ def columns_of(pairs: PairTable, keys: Keys, order: Order) -> list[Ids]:
         return [(keys >> _HALF).astype(np.uint32)]
     left, right = order
     upper, lower = unpack(keys)
-    found = dict(zip(left, part_columns(pairs, upper, len(left)), strict=True))
-    found |= dict(zip(right, part_columns(pairs, lower, len(right)), strict=True))
-    return [found[c] for c in range(len(found))]
+    by_column = dict(zip(left, part_columns(pairs, upper, len(left)), strict=True))
+    by_column |= dict(zip(right, part_columns(pairs, lower, len(right)), strict=True))
+    return [by_column[c] for c in range(len(by_column))]
 
 
 _MOST = float(2**62)
 
 
-def largest(counts: Counts | None) -> float:
+def find_largest(counts: Counts | None) -> float:
     """The largest multiplicity, signs aside."""
     return 1.0 if counts is None or not len(counts) else max(float(counts.max()), -float(counts.min()))
 
@@ -70,7 +70,7 @@ def multiply(a: Counts | None, b: Counts | None) -> Counts | None:
     """Products of multiplicities, None standing for ones."""
     if a is None or b is None:
         return b if a is None else a
-    if largest(a) * largest(b) >= _MOST:
+    if find_largest(a) * find_largest(b) >= _MOST:
         raise TooManyDerivations
     return a * b
 
@@ -101,11 +101,11 @@ class Facts:
         return len(self.keys)
 
     def columns(self) -> list[Ids]:
-        return columns_of(self.pairs, self.keys, primary(self.arity))
+        return columns_of(self.pairs, self.keys, primary_order(self.arity))
 
     def index(self, order: Order) -> tuple[Keys, Counts | None]:
         """Keys in another order, with their counts; made once."""
-        if order == primary(self.arity):
+        if order == primary_order(self.arity):
             return self.keys, self.counts
         if order not in self._indexes:
             keys = keys_of(self.pairs, self.columns(), order, len(self))
@@ -142,7 +142,7 @@ class Facts:
         """Each fact with multiplicity one."""
         return self if self.counts is None else Facts(self.pairs, self.arity, self.keys)
 
-    def negated(self) -> Facts:
+    def negate(self) -> Facts:
         return Facts(self.pairs, self.arity, self.keys, -self.weights())
 
     def contains(self, probes: Keys) -> NDArray[np.bool_]:
@@ -198,16 +198,16 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
     if counts is None:
         if not (keys[1:] >= keys[:-1]).all():
             keys.sort()  # the keys were made for this call
-        keys, found = count_keys(keys)
-        return Facts(pairs, arity, keys, found if len(found) else None)
+        keys, occurrences = count_keys(keys)
+        return Facts(pairs, arity, keys, occurrences if len(occurrences) else None)
     if (counts == -1).all():
-        return gather(pairs, arity, keys, None).negated()
+        return gather(pairs, arity, keys, None).negate()
     keys, counts = _sort_counted(keys, counts)
     first = np.empty(len(keys), np.bool_)
     first[0] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     starts = np.flatnonzero(first)
-    if largest(counts) * len(counts) >= _MOST:
+    if find_largest(counts) * len(counts) >= _MOST:
         check_sums(float(np.abs(np.add.reduceat(counts.astype(np.float64), starts)).max()))
     totals = np.add.reduceat(counts, starts)
     kept = totals != 0
@@ -223,8 +223,8 @@ def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
     while len(parts) > 1:
         # The two smallest first, so that no fact is moved more often than it must be.
         a, b = parts[:2]
-        check_sums(largest(a.counts) + largest(b.counts))
-        keys, counts = merge_add(a.keys, _given(a), b.keys, _given(b))
+        check_sums(find_largest(a.counts) + find_largest(b.counts))
+        keys, counts = merge_add(a.keys, _counts_of(a), b.keys, _counts_of(b))
         merged = Facts(pairs, arity, keys, None if (counts == 1).all() else counts)
         parts = sorted([merged, *parts[2:]], key=len)
     return parts[0] if parts and len(parts[0]) else empty_facts(pairs, arity)
@@ -233,7 +233,7 @@ def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
 _NO_COUNTS = np.empty(0, np.int64)
 
 
-def _given(facts: Facts) -> Counts:
+def _counts_of(facts: Facts) -> Counts:
     return _NO_COUNTS if facts.counts is None else facts.counts
 
 

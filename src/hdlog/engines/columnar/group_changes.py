@@ -34,11 +34,11 @@ class GroupChanges:
         rank = np.argsort(ids)
         self.ids = ids
         """of the groups, in their order"""
-        given = part(pairs, columns[: of.width], len(delta))
-        self.group = rank[np.searchsorted(ids, given, sorter=rank)]
+        delta_groups = part(pairs, columns[: of.width], len(delta))
+        self.group = rank[np.searchsorted(ids, delta_groups, sorter=rank)]
         """for each changed fact the number of its group"""
         self.signs = delta.weights()
-        self.changed = columns[of.column] if of.column >= 0 else given
+        self.changed = columns[of.column] if of.column >= 0 else delta_groups
         self.present = np.full(len(groups), NO_VALUE, np.int64)
         had = before.columns()
         had_ids = part(pairs, had[: of.width], len(before))
@@ -70,16 +70,16 @@ class GroupChanges:
         had[there] = self.dictionary.integers(self.present[there].astype(np.uint32))
         counts = had + np.bincount(self.group, self.signs, len(self.ids)).astype(np.int64)
         assert (counts >= 0).all(), "no group has less than nothing"
-        found = np.full(len(self.ids), NO_VALUE, np.int64)
-        found[counts > 0] = self.dictionary.encode_integers(counts[counts > 0])
-        return found
+        count_ids = np.full(len(self.ids), NO_VALUE, np.int64)
+        count_ids[counts > 0] = self.dictionary.encode_integers(counts[counts > 0])
+        return count_ids
 
     def _sums(self) -> Values:
         """Sums of integers, where the old value is an integer and all that comes and goes is."""
-        found = np.full(len(self.ids), UNKNOWN, np.int64)
+        sum_ids = np.full(len(self.ids), UNKNOWN, np.int64)
         sure = self._have(INTEGER)
         if not sure.any():
-            return found
+            return sum_ids
         values = self.dictionary.integers(self.changed).astype(np.float64) * self.signs
         had = np.zeros(len(self.ids))
         present = self.present[sure].astype(np.uint32)
@@ -90,11 +90,11 @@ class GroupChanges:
         mine = sure[self.group]
         np.add.at(exact, self.group[mine], self.dictionary.integers(self.changed[mine]) * self.signs[mine])
         exact[sure] += self.dictionary.integers(self.present[sure].astype(np.uint32))
-        empty = self._empty(sure)
-        found[empty] = NO_VALUE
+        empty = self._find_empty(sure)
+        sum_ids[empty] = NO_VALUE
         kept = sure & ~empty
-        found[kept] = self.dictionary.encode_integers(exact[kept])
-        return found
+        sum_ids[kept] = self.dictionary.encode_integers(exact[kept])
+        return sum_ids
 
     def _have(self, kind: int) -> NDArray[np.bool_]:
         """Groups that had a value, of a kind, and in which nothing else changes."""
@@ -104,14 +104,14 @@ class GroupChanges:
         sure[self.group[other]] = False
         return sure
 
-    def _empty(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _find_empty(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which of the chosen groups have no members any more."""
         loses = np.zeros(len(self.ids), np.bool_)
         loses[self.group[self.signs < 0]] = True
         asked = np.flatnonzero(chosen & loses)
-        found = np.zeros(len(self.ids), np.bool_)
-        found[asked] = ~self.of.engine.have_members(self.after, [c[asked] for c in self.columns])
-        return found
+        is_empty = np.zeros(len(self.ids), np.bool_)
+        is_empty[asked] = ~self.of.engine.have_members(self.after, [c[asked] for c in self.columns])
+        return is_empty
 
     def _extremes(self, largest: bool) -> Values:
         """The old value against those that come, unless it goes itself."""
@@ -123,14 +123,14 @@ class GroupChanges:
         comes = sure[self.group] & ~goes
         candidates = np.concatenate([there, self.changed[comes]])
         owners = np.concatenate([np.flatnonzero(sure), self.group[comes]])
-        found = np.full(len(self.ids), UNKNOWN, np.int64)
+        extremes = np.full(len(self.ids), UNKNOWN, np.int64)
         if not len(candidates):
-            return found
+            return extremes
         order = np.argsort(owners, kind="stable")
         starts = np.flatnonzero(np.append(True, owners[order][1:] != owners[order][:-1]))
         members = Members([], candidates[order], starts)
         values = find_extremes(self.dictionary, members, largest)
         # Values of several kinds have no extreme; what is left when some of them go is not known here.
         values[values == NO_VALUE] = UNKNOWN
-        found[owners[order][starts]] = values
-        return found
+        extremes[owners[order][starts]] = values
+        return extremes

@@ -79,6 +79,6 @@ def find_extremes(dictionary: Dictionary, members: Members, largest: bool) -> Va
     best = np.maximum if largest else np.minimum
     at = best.reduceat(ranks[inverse], members.starts)
     least, most = (f.reduceat(kinds[inverse], members.starts) for f in (np.minimum, np.maximum))
-    found = unique[np.argsort(ranks)[at]].astype(np.int64)
-    found[(least != most) | (least < 0)] = NO_VALUE
-    return found
+    extremes = unique[np.argsort(ranks)[at]].astype(np.int64)
+    extremes[(least != most) | (least < 0)] = NO_VALUE
+    return extremes

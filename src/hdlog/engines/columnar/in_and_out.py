@@ -28,7 +28,7 @@ class InAndOut(FactSets):
         return FactTable(self.dictionary, facts.arity, len(facts), facts.columns)
 
     def show(self, facts: Facts, names: Sequence[str]) -> FactTable:
-        return self.decode(facts).named(names)
+        return self.decode(facts).with_names(names)
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
         facts = table.facts()

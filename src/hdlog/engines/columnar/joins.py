@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hdlog import interrupts
 from hdlog.engines.columnar.context import ColumnarVersion, Source, runs_of, sources_of
-from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, multiply, primary
+from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, multiply, primary_order
 from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
-from hdlog.engines.columnar.kernels.searching import expand, first_live, locate, offsets, ranges
+from hdlog.engines.columnar.kernels.searching import expand, have_live, locate, offsets, ranges
 from hdlog.engines.columnar.keys import part, part_columns
 from hdlog.engines.columnar.relation import Relation, select_atom, stack
 from hdlog.engines.columnar.statistics import Statistics
@@ -30,7 +30,7 @@ class Joins(Statistics):
         interrupts.check()
         sources: list[tuple[Source, int]] = [(version.table, 1)] if len(version.table) else []
         sources += [(f, 1) for f in version.plus if len(f)] + [(f, -1) for f in version.minus if len(f)]
-        parts = [self._join(left, source, terms).scaled(sign) for source, sign in sources if len(left)]
+        parts = [self._join(left, source, terms).scale(sign) for source, sign in sources if len(left)]
         if not parts:
             names = [*left.columns, *(t.name for t in terms if isinstance(t, Variable))]
             return Relation({n: np.empty(0, np.uint32) for n in names}, 0)
@@ -80,28 +80,28 @@ class Joins(Statistics):
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
         rank = None if ordered else np.argsort(lefts, kind="stable")
         probes = lefts if rank is None else lefts[rank]
-        found = [self._spell_out(*run, *ranges(run[0], probes), width) for run in runs]
-        if not found:
+        parts = [self._spell_out(*run, *ranges(run[0], probes), width) for run in runs]
+        if not parts:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
-        probe = np.concatenate([f[0] for f in found]) if len(found) > 1 else found[0][0]
-        rights = np.concatenate([f[1] for f in found]) if len(found) > 1 else found[0][1]
-        weights = found[0][2]  # only facts have them, and facts are one run
+        probe = np.concatenate([p[0] for p in parts]) if len(parts) > 1 else parts[0][0]
+        rights = np.concatenate([p[1] for p in parts]) if len(parts) > 1 else parts[0][1]
+        weights = parts[0][2]  # only facts have them, and facts are one run
         return (probe if rank is None else rank[probe]), rights, weights
 
     def _probe_directly(
         self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids, width: int
     ) -> tuple[Rows, Ids, Counts | None]:
         """Many probes: an array of where each id begins saves sorting them."""
-        found = []
+        parts = []
         for keys, dead, counts in runs:
             starts = offsets(keys, len(self.dictionary))
             bounds = starts[lefts], starts[lefts + np.uint32(1)]
-            found.append(self._spell_out(keys, dead, counts, *bounds, width))
-        if not found:
+            parts.append(self._spell_out(keys, dead, counts, *bounds, width))
+        if not parts:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
-        if len(found) == 1:
-            return found[0]
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]), None
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]), None
 
     def _spell_out(
         self, keys: Keys, dead: Flags, counts: Counts | None, low: Rows, high: Rows, width: int
@@ -126,8 +126,8 @@ class Joins(Statistics):
             return left.take(self._members(source)[column])
         rank, keys = self._sort_keys(left, terms)
         if isinstance(source, Table):
-            found = source.contains(keys)
-            kept = np.sort(rank[found]) if rank is not None else np.flatnonzero(found)
+            is_there = source.contains(keys)
+            kept = np.sort(rank[is_there]) if rank is not None else np.flatnonzero(is_there)
             return left if len(kept) == len(left) else left.take(kept)
         at = locate(source.keys, keys)
         hits = np.flatnonzero(at >= 0)
@@ -145,7 +145,7 @@ class Joins(Statistics):
 
     def _sort_keys(self, left: Relation, terms: Sequence[Term]) -> tuple[Rows | None, Keys]:
         columns = [self.column_of(left, t) for t in terms]
-        keys = keys_of(self.pairs, columns, primary(len(terms)), len(left), grow=False)
+        keys = keys_of(self.pairs, columns, primary_order(len(terms)), len(left), grow=False)
         if (keys[1:] >= keys[:-1]).all():
             return None, keys
         rank = np.argsort(keys)
@@ -167,7 +167,7 @@ class Joins(Statistics):
     def _cross(self, left: Relation, right: Relation) -> Relation:
         if not left.columns and len(left) == 1:
             factor = 1 if left.counts is None else int(left.counts[0])
-            return right.scaled(factor)
+            return right.scale(factor)
         self.budget.check(len(left) * len(right), PROBED + COLUMN * (len(left.columns) + len(right.columns)))
         a = np.repeat(np.arange(len(left)), len(right))
         b = np.tile(np.arange(len(right)), len(left))
@@ -206,10 +206,10 @@ class Joins(Statistics):
         rows = len(columns[0]) if columns else 1
         bound = tuple(range(len(columns)))
         order = (bound, tuple(range(len(columns), version.table.arity)))
-        found = np.zeros(rows, np.bool_)
+        has_member = np.zeros(rows, np.bool_)
         for source in sources_of(version):
             runs = runs_of(source, order)
             lefts = part(self.pairs, columns, rows, grow=False)
             for keys, dead, _ in runs:
-                found |= first_live(dead, *self.find_ranges(keys, lefts, single=False))
-        return found
+                has_member |= have_live(dead, *self.find_ranges(keys, lefts, single=False))
+        return has_member

@@ -32,16 +32,16 @@ class KeyTable:
 
     def positions(self, keys: Keys, grow: bool = True) -> Ids:
         """The position of each key; a new one's is the next, or UNKNOWN without `grow`."""
-        found = np.empty(len(keys), np.uint32)
+        positions = np.empty(len(keys), np.uint32)
         with self._lock:
             for start in range(0, len(keys), _BATCH):
                 batch = keys[start : start + _BATCH]
                 if grow:
                     self._reserve(self.size + len(batch))
                 self.size = intern(
-                    batch, self._slots, self._stored, self.size, found[start : start + _BATCH], grow
+                    batch, self._slots, self._stored, self.size, positions[start : start + _BATCH], grow
                 )
-        return found
+        return positions
 
     def keys(self, start: int) -> Keys:
         """The keys from a position on."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from hdlog import interrupts
 from hdlog.engines.columnar.context import ColumnarVersion, Source, runs_of, sources_of
-from hdlog.engines.columnar.facts import check_sums, largest, multiply
+from hdlog.engines.columnar.facts import check_sums, find_largest, multiply
 from hdlog.engines.columnar.joins import COLUMN, PROBED, Joins
 from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.kernels.meeting import meet_groups, meet_lists, meet_sizes
@@ -46,10 +46,10 @@ class Meeting(Joins):
         first = factors[:2]
         # The other factors may ask for any column.
         keep = [*left.columns, name] if len(factors) > 2 else needed
-        found = self._find_lists(left, name, first)
-        relation = self._meet_lists(left, name, found, keep) if found else None
+        lists = self._find_lists(left, name, first)
+        relation = self._meet_lists(left, name, lists, keep) if lists else None
         if relation is None:
-            relation = self._shortest_first(left, name, first)
+            relation = self._join_shortest_first(left, name, first)
         for version, terms in factors[2:]:
             relation = self.join(relation, version, terms)
         return relation.keep(needed)
@@ -60,10 +60,10 @@ class Meeting(Joins):
         """The candidates of each row by each factor, the longest first; None where looking them up is better."""
         lists = []
         for version, terms in factors:
-            found = self._find_list(left, version, terms, name)
-            if found is None:
+            candidates = self._find_list(left, version, terms, name)
+            if candidates is None:
                 return None
-            lists.append(found)
+            lists.append(candidates)
         if all(4 * len(left) > len(keys) for keys, *_ in lists) and all(
             not len(c) or (int(c.max()) < 2**31 and int(c.min()) > -(2**31)) for _, c, *_ in lists
         ):
@@ -76,7 +76,7 @@ class Meeting(Joins):
             lists = [
                 (keys, counts.astype(np.int64, copy=False), low, high) for keys, counts, low, high in lists
             ]
-        return sorted(lists, key=lambda found: -int((found[3] - found[2]).sum()))
+        return sorted(lists, key=lambda candidates: -int((candidates[3] - candidates[2]).sum()))
 
     def _find_list(
         self, left: Relation, version: ColumnarVersion, terms: Sequence[Term], name: str
@@ -107,21 +107,21 @@ class Meeting(Joins):
         a, b = lists[0], lists[-1]
         single = len(lists) == 1
         lengths = np.minimum(a[3] - a[2], b[3] - b[2])
-        product = largest(a[1]) * (1.0 if single else largest(b[1]))
+        product = find_largest(a[1]) * (1.0 if single else find_largest(b[1]))
         columns = {n: c for n, c in left.columns.items() if n in needed}
         factors = _NO_COUNTS if left.counts is None else left.counts
         if name not in needed and not single:
             check_sums(product * float(lengths.max()))
-            found = np.empty(len(left), np.int64)
-            order = _ascending(a[2])
-            self.halve(lambda part: meet_sizes(*a, *b, part, self._make_places(), found), order)
-            counts = multiply(found, left.counts)
-            return Relation(columns, len(left), counts).take(found != 0)
-        check_sums(product * largest(left.counts) * float(lengths.sum()))
+            sums = np.empty(len(left), np.int64)
+            order = _find_ascending_order(a[2])
+            self.halve(lambda part: meet_sizes(*a, *b, part, self._make_places(), sums), order)
+            counts = multiply(sums, left.counts)
+            return Relation(columns, len(left), counts).take(sums != 0)
+        check_sums(product * find_largest(left.counts) * float(lengths.sum()))
         groups = self._number_groups(left, columns, int(lengths.sum()))
         if groups is None:
             return self._meet_rows(left, name, (a, b)) if not single else None
-        order = _ascending((groups << 32) + a[2])
+        order = _find_ascending_order((groups << 32) + a[2])
         parts = self.halve(
             lambda part: meet_groups(
                 *a, *b, part, self._make_places(), groups, factors, self._make_places(), single
@@ -130,8 +130,10 @@ class Meeting(Joins):
             groups,
         )
         member, values, counts = (np.concatenate([p[i] for p in parts]) for i in range(3))
-        found_columns = {n: c[member] for n, c in columns.items()}
-        return Relation({**found_columns, name: values}, len(member), None if (counts == 1).all() else counts)
+        member_columns = {n: c[member] for n, c in columns.items()}
+        return Relation(
+            {**member_columns, name: values}, len(member), None if (counts == 1).all() else counts
+        )
 
     def _number_groups(self, left: Relation, columns: dict[str, Ids], candidates: int) -> Rows | None:
         """A number for each combination of some columns, if rows share them and have candidates to add up."""
@@ -147,7 +149,7 @@ class Meeting(Joins):
         rows = int(np.minimum(a[3] - a[2], b[3] - b[2]).sum())
         self.budget.check(rows, 2 * PROBED + COLUMN * len(left.columns))
         counted = bool(len(a[1]) or len(b[1]))
-        probe, values, weights = meet_lists(*a, *b, _ascending(a[2]), self._make_places(), counted)
+        probe, values, weights = meet_lists(*a, *b, _find_ascending_order(a[2]), self._make_places(), counted)
         columns = {n: c[probe] for n, c in left.columns.items()}
         product = multiply(weights if counted else None, None if left.counts is None else left.counts[probe])
         return Relation({**columns, name: values}, len(probe), product)
@@ -156,7 +158,7 @@ class Meeting(Joins):
         """A zero for each id."""
         return np.zeros(len(self.dictionary) + 1, np.int64)
 
-    def _shortest_first(
+    def _join_shortest_first(
         self, left: Relation, name: str, factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]]
     ) -> Relation:
         """Each row by the factor with its shortest list, then the others."""
@@ -189,7 +191,7 @@ class Meeting(Joins):
         return total
 
 
-def _ascending(numbers: Rows) -> Rows:
+def _find_ascending_order(numbers: Rows) -> Rows:
     """The order in which numbers rise."""
     if (numbers[1:] >= numbers[:-1]).all():
         return np.arange(len(numbers))

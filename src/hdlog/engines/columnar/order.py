@@ -21,18 +21,18 @@ def order_ranks(dictionary: Dictionary, ids: Ids) -> tuple[NDArray[np.int64], ND
     """
     kinds = dictionary.kinds(ids)
     if not np.isin(kinds, (INTEGER, DOUBLE)).all():
-        return _by_definition(dictionary, ids)
+        return _rank_by_definition(dictionary, ids)
     integers = dictionary.integers(ids)
     if (kinds == INTEGER).all():
         values: NDArray[np.int64] | NDArray[np.float64] = integers
     elif (np.abs(integers.astype(np.float64)) < _EXACT).all():
         values = dictionary.doubles(ids)
     else:
-        return _by_definition(dictionary, ids)
+        return _rank_by_definition(dictionary, ids)
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     _break_ties(dictionary, ids, order, np.flatnonzero(ordered[1:] == ordered[:-1]))
-    return _inverted(order), np.full(len(ids), _NUMBERS, np.int64)
+    return _invert(order), np.full(len(ids), _NUMBERS, np.int64)
 
 
 def _break_ties(dictionary: Dictionary, ids: Ids, order: NDArray[np.int64], ties: NDArray[np.int64]) -> None:
@@ -50,7 +50,7 @@ def _break_ties(dictionary: Dictionary, ids: Ids, order: NDArray[np.int64], ties
         at = end + 1
 
 
-def _by_definition(dictionary: Dictionary, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rank_by_definition(dictionary: Dictionary, ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     terms = dictionary.terms(ids)
     keys = [total_order_key(t) for t in terms]
     order = np.array(sorted(range(len(terms)), key=keys.__getitem__), np.int64)
@@ -61,10 +61,10 @@ def _by_definition(dictionary: Dictionary, ids: Ids) -> tuple[NDArray[np.int64],
             kinds[i] = numbers.setdefault(order_key(term)[0], len(numbers))
         except NoValue:
             continue
-    return _inverted(order), kinds
+    return _invert(order), kinds
 
 
-def _inverted(order: NDArray[np.int64]) -> NDArray[np.int64]:
+def _invert(order: NDArray[np.int64]) -> NDArray[np.int64]:
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks

@@ -33,7 +33,7 @@ class Relation:
         """Without the other columns; rows that became equal stay apart."""
         return Relation({n: self.columns[n] for n in names if n in self.columns}, self.rows, self.counts)
 
-    def scaled(self, factor: int) -> Relation:
+    def scale(self, factor: int) -> Relation:
         if factor == 1:
             return self
         counts = np.full(self.rows, factor, np.int64) if self.counts is None else self.counts * factor

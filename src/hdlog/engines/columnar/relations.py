@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hdlog import interrupts
 from hdlog.engines.columnar import builtins
-from hdlog.engines.columnar.facts import Facts, gather, keys_of, primary
+from hdlog.engines.columnar.facts import Facts, gather, keys_of, primary_order
 from hdlog.engines.columnar.meeting import Meeting
 from hdlog.engines.columnar.relation import Relation, stack
 from hdlog.engines.protocol import Kept
@@ -41,14 +41,14 @@ class Relations(Meeting):
         interrupts.check()
         self.budget.check(len(relation), _PROJECTED, "sorting a result")
         columns = [self.column_of(relation, t) for t in terms]
-        keys = keys_of(self.pairs, columns, primary(len(terms)), len(relation))
+        keys = keys_of(self.pairs, columns, primary_order(len(terms)), len(relation))
         return gather(self.pairs, len(terms), keys, relation.counts)
 
-    def is_empty(self, relation: Relation | Facts) -> bool:
-        return len(relation) == 0
+    def is_empty(self, result: Relation | Facts) -> bool:
+        return len(result) == 0
 
-    def count(self, relation: Relation | Facts) -> int:
-        return len(relation)
+    def count(self, result: Relation | Facts) -> int:
+        return len(result)
 
-    def keep(self, found: Kept) -> Kept:
-        return found
+    def keep(self, result: Kept) -> Kept:
+        return result

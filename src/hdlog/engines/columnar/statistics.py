@@ -23,7 +23,7 @@ class Statistics(Context):
             return float(size)
         if len(bound) == version.table.arity:
             return 1.0 / (1 + size)
-        largest = _largest(version)
+        largest = _find_largest(version)
         return float(len(largest) / max(1, largest.distinct(tuple(bound))))
 
     def agreeing_pairs(self, a: ColumnarVersion, i: int, b: ColumnarVersion, j: int) -> float:
@@ -32,11 +32,11 @@ class Statistics(Context):
     def _by_column(self, version: ColumnarVersion, column: int) -> Keys:
         """The keys of the largest part of a version, a column first."""
         free = tuple(c for c in range(version.table.arity) if c != column)
-        runs = runs_of(_largest(version), ((column,), free))
+        runs = runs_of(_find_largest(version), ((column,), free))
         return max((keys for keys, *_ in runs), key=len, default=np.empty(0, np.uint64))
 
     def sum_of(self, version: ColumnarVersion) -> Facts:
-        parts = [version.table.facts(), *version.plus, *(f.negated() for f in version.minus)]
+        parts = [version.table.facts(), *version.plus, *(f.negate() for f in version.minus)]
         return sum_facts(parts, self.pairs, version.table.arity)
 
 
@@ -55,7 +55,7 @@ class ColumnarHints(Hints[Facts, Table]):
     def core(self, atoms: Sequence[tuple[ColumnarVersion, Sequence[Term]]]) -> Core:
         sides = []
         for version, terms in atoms:
-            largest = _largest(version)
+            largest = _find_largest(version)
             sides.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
         return core(sides, len(self.engine.dictionary), self.engine.encode)
 
@@ -64,5 +64,5 @@ class ColumnarHints(Hints[Facts, Table]):
         return engine.threads if sum(map(len, changed)) >= engine.numbers.worth_threads else 1
 
 
-def _largest(version: ColumnarVersion) -> Source:
+def _find_largest(version: ColumnarVersion) -> Source:
     return max(sources_of(version), key=len)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary
+from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary_order
 from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
 from hdlog.engines.columnar.kernels.merging import grow_run, merge_runs
 from hdlog.engines.columnar.kernels.searching import locate
@@ -73,7 +73,7 @@ class Table:
 
     def index(self, order: Order) -> list[Run]:
         """The runs in an order of columns; the index is made when first asked for."""
-        if order == primary(self.arity):
+        if order == primary_order(self.arity):
             return list(self.runs)
         if order not in self.indexes:
             self.budget.check(self.live, _INDEXED, "an index")
@@ -98,22 +98,22 @@ class Table:
 
     def contains(self, probes: Keys) -> NDArray[np.bool_]:
         """Which of the sorted probes are live."""
-        found = np.zeros(len(probes), np.bool_)
+        live = np.zeros(len(probes), np.bool_)
         for run in self.runs:
             if run.keys is probes:
                 return np.ones(len(probes), np.bool_) if not len(run.dead) else run.dead == 0
             at = locate(run.keys, probes)
             hits = np.flatnonzero(at >= 0)
-            found[hits] = True if not len(run.dead) else run.dead[at[hits]] == 0
-        return found
+            live[hits] = True if not len(run.dead) else run.dead[at[hits]] == 0
+        return live
 
     def values(self, facts: Facts, support: Support) -> NDArray[np.int64]:
         """A support of each fact, 0 where it is not stored."""
-        found = np.zeros(len(facts), np.int64)
+        counts = np.zeros(len(facts), np.int64)
         for run in self.runs:
             at = locate(run.keys, facts.keys)
-            found[at >= 0] = getattr(run, support)[at[at >= 0]]
-        return found
+            counts[at >= 0] = getattr(run, support)[at[at >= 0]]
+        return counts
 
     def distinct(self, bound: tuple[int, ...]) -> int:
         """About how many values the bound columns have together; exact when last counted."""
@@ -170,7 +170,7 @@ class Table:
             self.runs.append(self._run(keys, ones, support, _NONE))
             woken.append(keys)
             self._merge()
-        live = self._united(woken)
+        live = self._unite(woken)
         self.live += len(live)
         self._index(live, True)
         return live
@@ -206,13 +206,13 @@ class Table:
             self.runs.append(self._run(keys, counts, support, _NONE))
             came.append(keys)
             self._merge()
-        added, removed = self._united(came), self._united(went)
+        added, removed = self._unite(came), self._unite(went)
         self.live += len(added) - len(removed)
         self._index(removed, False)
         self._index(added, True)
         return added, removed
 
-    def _united(self, parts: list[Keys]) -> Facts:
+    def _unite(self, parts: list[Keys]) -> Facts:
         if len(parts) < 2:
             keys = parts[0] if parts else np.empty(0, np.uint64)
         else:
@@ -242,7 +242,7 @@ class Table:
             if not len(keys):
                 break
         assert not len(keys), "only what is stored has support to lose"
-        dead = self._united(died)
+        dead = self._unite(died)
         self.live -= len(dead)
         self._index(dead, False)
         return dead
@@ -264,7 +264,7 @@ class Table:
     ) -> None:
         """Live facts with all their supports; the table is empty."""
         assert not self.runs, "only an empty table is restored"
-        keys = keys_of(self.pairs, columns, primary(self.arity), len(asserted))
+        keys = keys_of(self.pairs, columns, primary_order(self.arity), len(asserted))
         order = np.argsort(keys)
         supports = (asserted.astype(np.uint8)[order], nonrecursive[order], recursive[order])
         self.runs = [SupportedRun(keys[order], _NONE, self.journal.number, *supports)] if len(keys) else []

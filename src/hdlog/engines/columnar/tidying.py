@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.dictionary import Dictionary
-from hdlog.engines.columnar.facts import Facts, Order, columns_of, keys_of, primary
+from hdlog.engines.columnar.facts import Facts, Order, columns_of, keys_of, primary_order
 from hdlog.engines.columnar.kernels import Ids, Keys
 from hdlog.engines.columnar.keys import PairTable
 from hdlog.engines.columnar.runs import Index, SupportedRun
@@ -30,13 +30,16 @@ def tidy(
     dictionary: Dictionary, pairs: PairTable, tables: Sequence[Table], facts: Sequence[Facts]
 ) -> Tidied | None:
     """The terms and pairs that tables and facts refer to, which refer to these from now on; None if most terms are in use."""
-    used = _used(dictionary, pairs, tables, facts)
-    if 2 * int(np.count_nonzero(used)) > len(dictionary) and 2 * _pairs_needed(tables, facts) > pairs.size:
+    used = _mark_used(dictionary, pairs, tables, facts)
+    if (
+        2 * int(np.count_nonzero(used)) > len(dictionary)
+        and 2 * _count_needed_pairs(tables, facts) > pairs.size
+    ):
         return None
     fresh, ids = dictionary.without_unused(used)
     renumbering = _Renumbering(ids, pairs, PairTable())
     # First everything new, then in one go in place of the old: an error in between changes nothing.
-    new_facts = [renumbering.keys(f.keys, primary(f.arity)) for f in facts]
+    new_facts = [renumbering.keys(f.keys, primary_order(f.arity)) for f in facts]
     new_tables = [(t, *renumbering.table(t)) for t in tables]
     for one, (keys, order) in zip(facts, new_facts, strict=True):
         one.pairs, one.keys = renumbering.new_pairs, keys
@@ -47,19 +50,19 @@ def tidy(
     return Tidied(fresh, renumbering.new_pairs)
 
 
-def _pairs_needed(tables: Iterable[Table], facts: Iterable[Facts]) -> int:
+def _count_needed_pairs(tables: Iterable[Table], facts: Iterable[Facts]) -> int:
     """How many pairs there have to be, at least: two halves of a row, or one for each row and column above two."""
     stored = (sum(map(len, t.runs)) for t in tables if t.arity > 2)
     return sum(stored) + sum(len(f) for f in facts if f.arity > 2)
 
 
-def _used(
+def _mark_used(
     dictionary: Dictionary, pairs: PairTable, tables: Iterable[Table], facts: Iterable[Facts]
 ) -> NDArray[np.bool_]:
     used = np.zeros(len(dictionary), np.bool_)
     for table in tables:
         for run in table.runs:
-            for column in columns_of(pairs, run.keys, primary(table.arity)):
+            for column in columns_of(pairs, run.keys, primary_order(table.arity)):
                 used[column] = True
     for one in facts:
         for column in one.columns():
@@ -75,16 +78,16 @@ class _Renumbering:
     def keys(self, keys: Keys, order: Order) -> tuple[Keys, NDArray[np.int64] | None]:
         """The keys of the same rows, sorted, and in which order the rows are now, if it is another."""
         columns = [self.ids[c] for c in columns_of(self.old_pairs, keys, order)]
-        found = keys_of(self.new_pairs, columns, order, len(keys))
-        if (found[1:] >= found[:-1]).all():
-            return found, None
-        rank = np.argsort(found)
-        return found[rank], rank
+        new_keys = keys_of(self.new_pairs, columns, order, len(keys))
+        if (new_keys[1:] >= new_keys[:-1]).all():
+            return new_keys, None
+        rank = np.argsort(new_keys)
+        return new_keys[rank], rank
 
     def table(self, table: Table) -> tuple[list[SupportedRun], dict[Order, Index]]:
         runs: list[SupportedRun] = []
         for run in table.runs:
-            keys, order = self.keys(run.keys, primary(table.arity))
+            keys, order = self.keys(run.keys, primary_order(table.arity))
             runs.append(run.with_keys(keys, order))
         # What has pairs in it is made again when it is asked for.
         indexes = {} if table.arity > 2 else {o: self._index(i) for o, i in table.indexes.items()}

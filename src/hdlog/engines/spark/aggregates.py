@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Frame, Keeper, union
-from hdlog.engines.spark.relation import Facts, late
+from hdlog.engines.spark.relation import Facts, defer
 from hdlog.engines.spark.values import VALUE_SCHEMA, with_values
 from hdlog.program.functions import NoValue, aggregate
 from hdlog.program.model import AggregateCall
@@ -44,7 +44,7 @@ class Aggregator:
             return Facts(self.width + 1)
         rows = engine.project(members, variables).sums()
         frame = aggregate_groups(engine.dictionary, engine.keeper, rows, self.width, self.call, self.column)
-        return late(self.width + 1, frame, summed=True)
+        return defer(self.width + 1, frame, summed=True)
 
     def change(self, delta: Facts, after: SparkVersion, present: SparkVersion) -> Facts:
         engine = self.engine
@@ -69,12 +69,12 @@ def aggregate_groups(
     parts = []
     slow = members
     if call.function in _NATIVE:
-        totals, told = _integers(keeper, members, grouped, _NATIVE[call.function])
+        totals, figures = _integers(keeper, members, grouped, _NATIVE[call.function])
         parts.append(_facts(totals.where("exact"), keys))
-        if not told["slow"]:
+        if not figures["slow"]:
             return parts[0]
         slow = members.join(totals.where("NOT exact").select(*grouped), grouped, "left_semi")
-    parts.append(_facts(_by_definition(dictionary, keeper, slow, grouped, call), keys))
+    parts.append(_facts(_aggregate_by_definition(dictionary, keeper, slow, grouped, call), keys))
     return union(parts)
 
 
@@ -89,16 +89,16 @@ def _integers(
     totals = members.totals(
         grouped,
         "bool_and(value < 0) AS integers",
-        f"{function}(try_subtract(value, {INTEGERS}L)) AS found",
+        f"{function}(try_subtract(value, {INTEGERS}L)) AS result",
     ).select(
         *grouped,
-        f"integers AND coalesce(abs(found) < {INTEGER_LIMIT}L, false) AS exact",
-        f"try_add({INTEGERS}L, found) AS value",
+        f"integers AND coalesce(abs(result) < {INTEGER_LIMIT}L, false) AS exact",
+        f"try_add({INTEGERS}L, result) AS value",
     )
     return keeper.keep(totals, {"slow": "count_if(NOT exact)"})
 
 
-def _by_definition(
+def _aggregate_by_definition(
     dictionary: Dictionary, keeper: Keeper, members: Frame, grouped: list[str], call: AggregateCall
 ) -> Frame:
     kept, _ = keeper.keep(members, {})
@@ -116,8 +116,8 @@ def _worker(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            found = [_text(call, texts) for texts in batch.column("texts").to_pylist()]
-            yield with_values(batch, grouped, found)
+            values = [_text(call, texts) for texts in batch.column("texts").to_pylist()]
+            yield with_values(batch, grouped, values)
 
     return work
 

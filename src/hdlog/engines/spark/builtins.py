@@ -42,15 +42,15 @@ def select(dictionary: Dictionary, keeper: Keeper, relation: Relation, condition
         return relation if holds(condition, {}) else Relation(relation.names, None, 0.0, 0)
     native = _truth(dictionary, condition)
     if native is not None and (native.exact == _ALWAYS or not keeper.careful):
-        return _narrowed(relation, relation.frame.where(_sure(native, "BOOLEAN")))
-    frame, slow = _watched(keeper, relation, native)
+        return _narrow(relation, relation.frame.where(_guard(native, "BOOLEAN")))
+    frame, slow = _watch(keeper, relation, native)
     parts = [frame.where(f"({native.exact}) AND ({native.value})")] if native is not None else []
     if slow:
         rest = frame.where(f"NOT ({native.exact})") if native is not None else frame
         kept = _combinations(dictionary, keeper, rest, condition, decide=True)
         names = [column(v.name) for v in _variables(condition)]
         parts.append(rest.join(kept.select(*names), names, "left_semi").select(*relation.columns, "m"))
-    return _narrowed(relation, union(parts))
+    return _narrow(relation, union(parts))
 
 
 def extend(
@@ -62,60 +62,62 @@ def extend(
         return Relation(names, None, 0.0, 0)
     if isinstance(expression, Variable):
         frame = relation.frame.select("*", f"{column(expression.name)} AS {column(name)}")
-        return Relation(names, _ordered(frame, names), relation.estimate, relation.bound)
+        return Relation(names, _order_columns(frame, names), relation.estimate, relation.bound)
     if not _variables(expression):
         try:
             identifier = int(dictionary.encode_terms([evaluate(expression, {})])[0])
         except NoValue:
             return Relation(names, None, 0.0, 0)
         frame = relation.frame.select("*", f"{identifier}L AS {column(name)}")
-        return Relation(names, _ordered(frame, names), relation.estimate, relation.bound)
+        return Relation(names, _order_columns(frame, names), relation.estimate, relation.bound)
     assert isinstance(expression, Call), "what has variables and is none is a call"
     if expression.function == "skolem" and isinstance(expression.arguments[0], Literal):
         return _skolem(dictionary, keeper, relation, expression, name)
     native = _integer(dictionary, expression)
     if native is not None and not keeper.careful:
         number_sql = Native(f"try_add({INTEGERS}L, {native.value})", native.exact)
-        frame = relation.frame.select("*", f"{_sure(number_sql, 'BIGINT')} AS {column(name)}")
-        return Relation(names, _ordered(frame, names), relation.estimate, relation.bound)
-    frame, slow = _watched(keeper, relation, native)
+        frame = relation.frame.select("*", f"{_guard(number_sql, 'BIGINT')} AS {column(name)}")
+        return Relation(names, _order_columns(frame, names), relation.estimate, relation.bound)
+    frame, slow = _watch(keeper, relation, native)
     parts = []
     if native is not None:
         chosen = frame.where(native.exact) if slow else frame
         parts.append(
-            _ordered(chosen.select("*", f"try_add({INTEGERS}L, {native.value}) AS {column(name)}"), names)
+            _order_columns(
+                chosen.select("*", f"try_add({INTEGERS}L, {native.value}) AS {column(name)}"), names
+            )
         )
     if slow:
         rest = frame.where(f"NOT ({native.exact})") if native is not None else frame
         made = _combinations(dictionary, keeper, rest, expression, decide=False)
-        given = [column(v.name) for v in _variables(expression)]
-        values = made.select(*given, f"value AS {column(name)}")
-        parts.append(_ordered(rest.join(values, given), names))
+        argument_names = [column(v.name) for v in _variables(expression)]
+        values = made.select(*argument_names, f"value AS {column(name)}")
+        parts.append(_order_columns(rest.join(values, argument_names), names))
     return Relation(names, union(parts), relation.estimate, relation.bound)
 
 
-def _sure(native: Native, kind: str) -> str:
+def _guard(native: Native, kind: str) -> str:
     """Spark's own expression where it is exact; where it is not, the update is to be run again, with care."""
     if native.exact == _ALWAYS:
         return native.value
     return f"CASE WHEN {native.exact} THEN {native.value} ELSE CAST(raise_error('{CARE}') AS {kind}) END"
 
 
-def _narrowed(relation: Relation, frame: Frame) -> Relation:
+def _narrow(relation: Relation, frame: Frame) -> Relation:
     return Relation(relation.names, frame, relation.estimate, relation.bound)
 
 
-def _ordered(frame: Frame, names: tuple[str, ...]) -> Frame:
+def _order_columns(frame: Frame, names: tuple[str, ...]) -> Frame:
     return frame.select(*map(column, names), "m")
 
 
-def _watched(keeper: Keeper, relation: Relation, native: Native | None) -> tuple[Frame, bool]:
+def _watch(keeper: Keeper, relation: Relation, native: Native | None) -> tuple[Frame, bool]:
     """The relation, kept, and whether some rows need more than Spark's own expressions."""
     assert relation.frame is not None, "there is something to evaluate"
     if native is None:
         return keeper.keep(relation.frame, {})[0], True
-    frame, told = keeper.keep(relation.frame, {"slow": f"count_if(NOT ({native.exact}))"})
-    return frame, told["slow"] > 0
+    frame, figures = keeper.keep(relation.frame, {"slow": f"count_if(NOT ({native.exact}))"})
+    return frame, figures["slow"] > 0
 
 
 def _skolem(
@@ -138,11 +140,11 @@ def _skolem(
     mark = text(label)
     hashed = f"xxhash64({', '.join([f'{name_number(mark)}L', f'{len(inner)}L', *inner])})"
     identifier = f"({hashed} & {SKOLEMS - 1}L) | {SKOLEMS}L AS {column(name)}"
-    kept, told = keeper.keep(relation.frame.select("*", identifier), {})
-    if not told["rows"]:
+    kept, figures = keeper.keep(relation.frame.select("*", identifier), {})
+    if not figures["rows"]:
         return Relation(names, None, 0.0, 0)
     dictionary.note_skolems(mark, kept, column(name), inner)
-    return Relation(names, _ordered(kept, names), float(told["rows"]), told["rows"], kept=True)
+    return Relation(names, _order_columns(kept, names), float(figures["rows"]), figures["rows"], kept=True)
 
 
 def _variables(expression: Expression) -> list[Variable]:
@@ -203,7 +205,7 @@ def _truth(dictionary: Dictionary, condition: Expression) -> Native | None:
             return None
         return Native(
             f" {condition.function.upper()} ".join(f"({s.value})" for s in sides if s),
-            _both(*(s for s in sides if s)),
+            _conjoin(*(s for s in sides if s)),
         )
     if condition.function == "not":
         inner = _truth(dictionary, condition.arguments[0])
@@ -221,7 +223,7 @@ def _truth(dictionary: Dictionary, condition: Expression) -> Native | None:
         return Native(f"{ids[0]} {sign} {ids[1]}", f"({ids[0]} < 0) = ({ids[1]} < 0)")
     if left is None or right is None:
         return None
-    return Native(f"{left.value} {sign} {right.value}", _both(left, right))
+    return Native(f"{left.value} {sign} {right.value}", _conjoin(left, right))
 
 
 def _identifier(dictionary: Dictionary, expression: Expression) -> str | None:
@@ -250,10 +252,10 @@ def _integer(dictionary: Dictionary, expression: Expression) -> Native | None:
         a, b = (s for s in sides if s is not None)
         value_sql = f"{_ARITHMETIC[expression.function]}({a.value}, {b.value})"
         limited = f"coalesce({value_sql} BETWEEN {-INTEGER_LIMIT + 1}L AND {INTEGER_LIMIT - 1}L, false)"
-        return Native(value_sql, f"({_both(a, b)}) AND {limited}")
+        return Native(value_sql, f"({_conjoin(a, b)}) AND {limited}")
     return None
 
 
-def _both(*sides: Native) -> str:
+def _conjoin(*sides: Native) -> str:
     conditions = dict.fromkeys(s.exact for s in sides if s.exact != _ALWAYS)
     return " AND ".join(f"({c})" for c in conditions) or _ALWAYS

@@ -99,5 +99,5 @@ def distinct_metrics(arity: int) -> dict[str, str]:
     return {f"d{i}": f"approx_count_distinct(c{i})" for i in range(arity)}
 
 
-def read_distinct(arity: int, told: Mapping[str, int]) -> tuple[float, ...]:
-    return tuple(max(1.0, float(told[f"d{i}"])) for i in range(arity)) if arity > 1 else ()
+def read_distinct(arity: int, figures: Mapping[str, int]) -> tuple[float, ...]:
+    return tuple(max(1.0, float(figures[f"d{i}"])) for i in range(arity)) if arity > 1 else ()

@@ -62,13 +62,13 @@ class Dictionary:
     # From texts to ids.
 
     def encode(self, texts: Iterable[str] | pa.Array) -> StoreIds:
-        given = texts.to_pylist() if isinstance(texts, pa.Array) else list(texts)
-        wanted = [text for text in dict.fromkeys(given) if text not in self._ids]
+        text_list = texts.to_pylist() if isinstance(texts, pa.Array) else list(texts)
+        wanted = [text for text in dict.fromkeys(text_list) if text not in self._ids]
         skolems = {text: parts for text in wanted if (parts := skolem_parts(text)) is not None}
         self._learn(text for text in wanted if text not in skolems)
         for text, parts in skolems.items():
             self._ids[text] = self._encode_skolem(text, parts)
-        return np.array([self._ids[text] for text in given], np.int64)
+        return np.array([self._ids[text] for text in text_list], np.int64)
 
     def _learn(self, texts: Iterable[str]) -> None:
         unknown = []
@@ -91,8 +91,8 @@ class Dictionary:
     def _encode_skolem(self, text: str, parts: Sequence[SkolemPart]) -> int:
         made: list[int] = []
         rows: list[tuple[int, str, list[int]]] = []
-        for name, given in parts:
-            arguments = [made[a] if isinstance(a, int) else int(self.encode([a])[0]) for a in given]
+        for name, argument_parts in parts:
+            arguments = [made[a] if isinstance(a, int) else int(self.encode([a])[0]) for a in argument_parts]
             made.append(int(skolem_ids(name, [np.array([a]) for a in arguments], 1)[0]))
             rows.append((made[-1], name, arguments))
         if made[-1] not in self._texts:
@@ -116,19 +116,19 @@ class Dictionary:
         new = texts.select("text").where("text IS NOT NULL").distinct("text")
         if known is not None:
             new = new.join(known.select("text"), ["text"], "left_anti")
-        kept, found = self._keeper.keep(
+        kept, figures = self._keeper.keep(
             new,
             {"typed": f"count_if({_TYPED})", "skolems": f"count_if({_MARKED})"},
         )
-        if found["skolems"]:
+        if figures["skolems"]:
             self.encode(self._keeper.collect(kept.where(_MARKED)).column("text").to_pylist())
             kept = kept.where(f"NOT {_MARKED}")
-        count = found["rows"] - found["skolems"]
+        count = figures["rows"] - figures["skolems"]
         if count:
             numbered = kept.select(f"{self.next - 1}L + row_number() OVER (ORDER BY text) AS id", "text")
             self._add(self._keeper.keep(numbered, {})[0])
             self.next += count
-            self.typed = self.typed or found["typed"] > 0
+            self.typed = self.typed or figures["typed"] > 0
 
     def _add(self, part: Frame) -> None:
         self._parts.append(part)
@@ -175,12 +175,12 @@ class Dictionary:
             parts.append(known.join(ids, ["id"], "left_semi"))
         self.flush()
         if self._skolems is not None:
-            skolems, found = self._keeper.keep(self._skolems.join(ids, ["id"], "left_semi"), {})
-            if found["rows"]:
-                parts.append(self._spelt_out(skolems))
+            skolems, figures = self._keeper.keep(self._skolems.join(ids, ["id"], "left_semi"), {})
+            if figures["rows"]:
+                parts.append(self._spell_out(skolems))
         return union(parts)
 
-    def _spelt_out(self, skolems: Frame) -> Frame:
+    def _spell_out(self, skolems: Frame) -> Frame:
         """Skolem terms, id, name and arguments, with their texts."""
         places = Frame(
             f"SELECT id AS skolem, name, posexplode_outer(args) AS (place, id) FROM ({skolems.sql})",
@@ -193,13 +193,13 @@ class Dictionary:
         whole = tokens.totals(
             ["skolem", "name"],
             "count(token) AS n",
-            "array_sort(collect_list(named_struct('place', place, 'token', token))) AS found",
+            "array_sort(collect_list(named_struct('place', place, 'token', token))) AS tokens",
         )
         first = f"concat('{SKOLEM}', n, '-', lower(hex(name)))"
-        rest = "filter(transform(found, f -> f.token), t -> t IS NOT NULL)"
+        rest = "filter(transform(tokens, t -> t.token), t -> t IS NOT NULL)"
         texts = whole.select("skolem AS id", f"array_join(concat(array({first}), {rest}), '.') AS text")
-        kept, told = self._keeper.keep(texts, {"longest": "max(length(text))"})
-        if told["longest"] > MOST_CHARACTERS:
+        kept, figures = self._keeper.keep(texts, {"longest": "max(length(text))"})
+        if figures["longest"] > MOST_CHARACTERS:
             raise TermTooLarge(MOST_CHARACTERS)
         return kept
 
@@ -211,8 +211,8 @@ class Dictionary:
         unknown = {i for i in numbers if i >= 0 and i not in self._texts}
         if unknown:
             frame = self._frame(pa.table({"id": pa.array(sorted(unknown), pa.int64())}), "id BIGINT")
-            found = self._keeper.collect(self.texts_of(frame))
-            self._texts |= dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
+            table = self._keeper.collect(self.texts_of(frame))
+            self._texts |= dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
         return [integer_text(i) if i < 0 else self._texts[i] for i in numbers]
 
     def text_array(self, ids: StoreIds) -> pa.Array:
@@ -231,9 +231,9 @@ class Dictionary:
         known = self.frame()
         assert known is not None, "there are parts"
         wanted = self._frame(pa.table({"text": pa.array(texts, pa.string())}), "text STRING")
-        found = self._keeper.collect(known.join(wanted.hinted("BROADCAST"), ["text"], "left_semi"))
-        self._texts |= dict(zip(found["id"].to_pylist(), found["text"].to_pylist(), strict=True))
-        return dict(zip(found["text"].to_pylist(), found["id"].to_pylist(), strict=True))
+        table = self._keeper.collect(known.join(wanted.with_hint("BROADCAST"), ["text"], "left_semi"))
+        self._texts |= dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
+        return dict(zip(table["text"].to_pylist(), table["id"].to_pylist(), strict=True))
 
     # Skolem terms.
 
@@ -263,8 +263,8 @@ class Dictionary:
             "first(args) AS args",
             "min(struct(name, args)) = max(struct(name, args)) AS one",
         )
-        kept, found = self._keeper.keep(one, {"clashes": "count_if(NOT one)"})
-        if found["clashes"]:
+        kept, figures = self._keeper.keep(one, {"clashes": "count_if(NOT one)"})
+        if figures["clashes"]:
             raise SparkFailed(
                 "two Skolem terms have the same hash; give one SKOLEM another name and run again"
             )

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hdlog.engines.protocol import Hints
 from hdlog.engines.spark.frames import Frame, union
-from hdlog.engines.spark.relation import Facts, columns, late
+from hdlog.engines.spark.relation import Facts, columns, defer
 from hdlog.engines.spark.relations import Relations
 from hdlog.engines.spark.table import Table
 from hdlog.reading.identifiers import StoreIds
@@ -40,32 +40,32 @@ class FactSets(Relations):
         filled = [p for p in parts if p.frame is not None]
         if len(filled) < 2:
             return filled[0] if filled else Facts(arity)
-        return late(arity, union([p.frame for p in filled if p.frame is not None]), summed=False)
+        return defer(arity, union([p.frame for p in filled if p.frame is not None]), summed=False)
 
     def minus(self, a: Facts, b: Facts) -> Facts:
         if a.frame is None or b.frame is None:
             return a
         left, right = a.sums(), b.sums().select(*b.keys)
-        there = right.hinted(
+        there = right.with_hint(
             "BROADCAST" if self.estimate_facts(b) <= self.numbers.broadcast else "SHUFFLE_HASH"
         )
-        return late(a.arity, left.join(there, a.keys, "left_anti"), summed=True)
+        return defer(a.arity, left.join(there, a.keys, "left_anti"), summed=True)
 
     def union(self, a: Facts, b: Facts) -> Facts:
         if a.frame is None or b.frame is None:
             return self.distinct(b if a.frame is None else a)
         both = union([f.sums().select(*f.keys) for f in (a, b)])
-        return late(a.arity, both.totals(a.keys, "1L AS m"), summed=True)
+        return defer(a.arity, both.totals(a.keys, "1L AS m"), summed=True)
 
     def positive(self, facts: Facts) -> Facts:
         if facts.frame is None or facts.positive == 0:
             return Facts(facts.arity)
         if facts.positive is not None and facts.positive == facts.rows:
             return facts
-        found = late(facts.arity, facts.sums().where("m > 0"), summed=True, rows=facts.positive)
+        positive_facts = defer(facts.arity, facts.sums().where("m > 0"), summed=True, rows=facts.positive)
         if facts.positive is not None:
-            found.positive, found.kept = facts.positive, facts.kept
-        return found
+            positive_facts.positive, positive_facts.kept = facts.positive, facts.kept
+        return positive_facts
 
     def negate(self, facts: Facts) -> Facts:
         if facts.frame is None:
@@ -86,18 +86,18 @@ class FactSets(Relations):
         if facts.frame is None:
             return Facts(width)
         frame = facts.sums().select(*(columns(width) if width else ["0L AS c0"]))
-        return late(width, frame.totals(columns(width), "1L AS m"), summed=True)
+        return defer(width, frame.totals(columns(width), "1L AS m"), summed=True)
 
     def disjoint_union(self, parts: Sequence[Facts], arity: int) -> Facts:
         filled = [self.distinct(p) for p in parts if p.frame is not None]
         if len(filled) < 2:
             return filled[0] if filled else Facts(arity)
         rows = None if any(p.rows is None for p in filled) else sum(p.rows or 0 for p in filled)
-        found = late(arity, union([p.frame for p in filled if p.frame is not None]), True, rows)
-        found.positive, found.kept = rows, all(p.kept for p in filled)
+        all_facts = defer(arity, union([p.frame for p in filled if p.frame is not None]), True, rows)
+        all_facts.positive, all_facts.kept = rows, all(p.kept for p in filled)
         if all(p.origin for p in filled):
-            found.origin = tuple(o for p in filled for o in p.origin)
-        return found
+            all_facts.origin = tuple(o for p in filled for o in p.origin)
+        return all_facts
 
 
 class SparkHints(Hints[Facts, Table]):

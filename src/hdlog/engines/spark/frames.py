@@ -91,7 +91,7 @@ class Frame:
         sql = f"SELECT {hint}{', '.join(names)} FROM ({self.sql}) l {kind} ({other.sql}) r{using}"
         return Frame(sql, names, self.uses | other.uses)
 
-    def hinted(self, hint: Literal["BROADCAST", "SHUFFLE_HASH"]) -> Frame:
+    def with_hint(self, hint: Literal["BROADCAST", "SHUFFLE_HASH"]) -> Frame:
         return replace(self, hint=hint)
 
 
@@ -148,8 +148,8 @@ class Keeper:
         counted = {"rows": "count(1)", **metrics}
         watched = data.observe(observation, *(F.expr(e).alias(n) for n, e in counted.items()))
         kept = self.run(lambda: watched.localCheckpoint(eager=True, storageLevel=self.level))
-        found = {name: int(value or 0) for name, value in observation.get.items()}
-        return self.frame(kept, found["rows"], kept._jdf.queryExecution().logical().rdd().id()), found
+        figures = {name: int(value or 0) for name, value in observation.get.items()}
+        return self.frame(kept, figures["rows"], kept._jdf.queryExecution().logical().rdd().id()), figures
 
     def _prepare(self, frame: Frame) -> None:
         """Small rounds: no Java code made of the plan, which takes longer than running it, and one task, not several."""

@@ -50,21 +50,21 @@ class InAndOut(FactSets):
         return shown.toDF(*names) if names else shown
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
-        whole = table.whole()
+        whole = table.add_up_runs()
         if whole is None:
             return []
-        found = self.keeper.collect(whole.where("l = 1"))
-        rows = self._decode_rows(found, table.arity)
-        supports = (found["n"].to_numpy() + found["r"].to_numpy()).tolist()
-        return [(r, bool(a), n) for r, a, n in zip(rows, found["a"].to_pylist(), supports, strict=True)]
+        live_states = self.keeper.collect(whole.where("l = 1"))
+        rows = self._decode_rows(live_states, table.arity)
+        supports = (live_states["n"].to_numpy() + live_states["r"].to_numpy()).tolist()
+        return [(r, bool(a), n) for r, a, n in zip(rows, live_states["a"].to_pylist(), supports, strict=True)]
 
     def weights(self, facts: Facts) -> dict[tuple[Constant, ...], int]:
         if facts.frame is None:
             return {}
-        found = self.keeper.collect(facts.sums())
-        return dict(zip(self._decode_rows(found, facts.arity), found["m"].to_pylist(), strict=True))
+        sums = self.keeper.collect(facts.sums())
+        return dict(zip(self._decode_rows(sums, facts.arity), sums["m"].to_pylist(), strict=True))
 
-    def _decode_rows(self, found: pa.Table, arity: int) -> list[tuple[Constant, ...]]:
-        texts = [self.dictionary.texts(found[c].to_numpy()) for c in columns(arity)[:arity]]
+    def _decode_rows(self, table: pa.Table, arity: int) -> list[tuple[Constant, ...]]:
+        texts = [self.dictionary.texts(table[c].to_numpy()) for c in columns(arity)[:arity]]
         terms = [[parse_term(t) for t in c] for c in texts]
-        return list(zip(*terms, strict=True)) if terms else [()] * found.num_rows
+        return list(zip(*terms, strict=True)) if terms else [()] * table.num_rows

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Keeper
-from hdlog.engines.spark.relation import Facts, late
+from hdlog.engines.spark.relation import Facts, defer
 from hdlog.errors import InputError
 from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS
 from hdlog.reading.term_table import TermTable
@@ -59,7 +59,7 @@ def encode_frame(
     named = data.toDF(*(f"g{i}" for i in range(arity)))
     if not all(plain):
         named = named.mapInArrow(_Encoder(plain, types), _schema(kinds, plain))
-    given = keeper.frame(named).select(
+    encoded = keeper.frame(named).select(
         *(f"try_add({INTEGERS}L, g{i}) AS c{i}" if whole else f"c{i}" for i, whole in enumerate(plain)),
         *(f"t{i}" for i, whole in enumerate(plain) if not whole),
         *(f"g{i} IS NULL AS n{i}" if whole else f"n{i}" for i, whole in enumerate(plain)),
@@ -68,13 +68,13 @@ def encode_frame(
             for i, whole in enumerate(plain)
         ),
     )
-    figures: dict[str, str] = {}
+    metrics: dict[str, str] = {}
     for what in "nb":
-        figures |= {f"{what}{i}": f"count_if({what}{i})" for i in range(arity)}
-    kept, told = keeper.keep(given, figures)
-    if any(told[f"b{i}"] for i, whole in enumerate(plain) if whole):
+        metrics |= {f"{what}{i}": f"count_if({what}{i})" for i in range(arity)}
+    kept, figures = keeper.keep(encoded, metrics)
+    if any(figures[f"b{i}"] for i, whole in enumerate(plain) if whole):
         return encode_frame(dictionary, keeper, data, types, any_size=True)
-    _check_values(data.columns, types, told)
+    _check_values(data.columns, types, figures)
     texts = [i for i, whole in enumerate(plain) if not whole]
     for i in texts:
         dictionary.intern(kept.select(f"t{i} AS text"))
@@ -87,7 +87,7 @@ def encode_frame(
         others = [n for n in looked_up.names if n not in (f"c{i}", f"i{i}", f"t{i}")]
         frame = looked_up.select(*others, f"coalesce(c{i}, i{i}) AS c{i}")
     columns = [f"c{i}" for i in range(arity)]
-    return late(arity, frame.select(*columns).totals(columns, "1L AS m"), True)
+    return defer(arity, frame.select(*columns).totals(columns, "1L AS m"), True)
 
 
 def _check_kinds(names: Sequence[str], kinds: Sequence[DataType]) -> None:
@@ -99,14 +99,16 @@ def _check_kinds(names: Sequence[str], kinds: Sequence[DataType]) -> None:
             )
 
 
-def _check_values(names: Sequence[str], types: Sequence[str], told: dict[str, int]) -> None:
+def _check_values(names: Sequence[str], types: Sequence[str], figures: dict[str, int]) -> None:
     for i, (name, type_) in enumerate(zip(names, types, strict=True)):
-        if told[f"n{i}"]:
-            raise InputError(f"column {name} of the DataFrame: a value is missing in {told[f'n{i}']:,} rows")
-        if told[f"b{i}"]:
+        if figures[f"n{i}"]:
+            raise InputError(
+                f"column {name} of the DataFrame: a value is missing in {figures[f'n{i}']:,} rows"
+            )
+        if figures[f"b{i}"]:
             what = f"no {type_}" if type_ not in ("", "any") else "no values a fact can have"
             raise InputError(
-                f"column {name} of the DataFrame: the values of {told[f'b{i}']:,} rows are {what}"
+                f"column {name} of the DataFrame: the values of {figures[f'b{i}']:,} rows are {what}"
             )
 
 
@@ -130,13 +132,13 @@ class _Encoder:
         for batch in batches:
             columns: dict[str, pa.Array] = {}
             for i, (whole, type_) in enumerate(zip(self.plain, self.types, strict=True)):
-                given = batch.column(i)
+                values = batch.column(i)
                 if whole:
-                    columns[f"g{i}"] = given
+                    columns[f"g{i}"] = values
                     continue
                 terms = TermTable()
-                ids = column_ids(terms, given, type_)
-                missing = given.is_null().to_numpy(zero_copy_only=False)
+                ids = column_ids(terms, values, type_)
+                missing = values.is_null().to_numpy(zero_copy_only=False)
                 bad = (ids == BAD) & ~missing
                 inline = (ids < 0) & (ids != BAD)
                 texts = terms.texts()

@@ -57,7 +57,7 @@ class Facts:
         return self.frame.totals(self.keys, "sum(m) AS m").where("m <> 0")
 
 
-def late(arity: int, frame: Frame, summed: bool, rows: int | None = None) -> Facts:
+def defer(arity: int, frame: Frame, summed: bool, rows: int | None = None) -> Facts:
     """Facts that are not computed yet."""
     return Facts(arity, frame, rows, None, summed, False)
 

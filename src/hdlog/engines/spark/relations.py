@@ -8,7 +8,7 @@ from hdlog.engines.protocol import Kept
 from hdlog.engines.spark import builtins
 from hdlog.engines.spark.context import SparkVersion, distinct_metrics, read_distinct
 from hdlog.engines.spark.frames import Frame, union
-from hdlog.engines.spark.relation import Facts, Relation, column, late, names_of
+from hdlog.engines.spark.relation import Facts, Relation, column, defer, names_of
 from hdlog.engines.spark.statistics import Statistics
 from hdlog.program.model import Expression
 from hdlog.program.terms import Term, Variable
@@ -39,7 +39,7 @@ class Relations(Statistics):
         chosen = frame.where(" AND ".join(conditions)) if conditions else frame
         return chosen.select(*(f"c{i} AS {column(n)}" for n, i in first.items()), "m")
 
-    def _right(self, version: SparkVersion, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
+    def _gather_right(self, version: SparkVersion, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
         """All rows of an atom with their multiplicity as `w`, how many there are at most, and of one fact."""
         names = names_of(terms)
         parts = self.parts_of(version)
@@ -52,43 +52,43 @@ class Relations(Statistics):
         return union(frames), sum(rows for _, _, rows in parts), len(parts)
 
     def join(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
-        found = names_of(terms)
-        names = (*left.names, *(n for n in found if n not in left.names))
-        right, rows, times = self._right(version, terms)
+        atom_names = names_of(terms)
+        names = (*left.names, *(n for n in atom_names if n not in left.names))
+        right, rows, times = self._gather_right(version, terms)
         if left.frame is None or right is None:
             return Relation(names, None, 0.0, 0)
-        on = [column(n) for n in found if n in left.names]
+        on = [column(n) for n in atom_names if n in left.names]
         bound = [i for i, t in enumerate(terms) if not isinstance(t, Variable) or t.name in left.names]
         estimate = left.estimate * self.fan_out(version, bound)
-        a, b = self._placed(left, right, rows)
+        a, b = self._place_hints(left, right, rows)
         frame = a.join(b, on).select(*map(column, names), "m * w AS m")
-        limit = left.bound if left.bound is not None and len(found) == len(on) else None
+        limit = left.bound if left.bound is not None and len(atom_names) == len(on) else None
         return Relation(names, frame, estimate, limit and limit * times)
 
-    def _placed(self, left: Relation, right: Frame, rows: int) -> tuple[Frame, Frame]:
+    def _place_hints(self, left: Relation, right: Frame, rows: int) -> tuple[Frame, Frame]:
         """Both sides of a join, with a hint on the one that is to be looked up in."""
         assert left.frame is not None, "an empty side is no side"
         if left.bound is not None and left.bound <= min(self.numbers.broadcast, rows):
-            return left.frame.hinted("BROADCAST"), right
+            return left.frame.with_hint("BROADCAST"), right
         if not self.keeper.careful and left.estimate <= min(self.numbers.likely_broadcast, rows):
-            return left.frame.hinted("BROADCAST"), right
+            return left.frame.with_hint("BROADCAST"), right
         if rows <= self.numbers.broadcast:
-            return left.frame, right.hinted("BROADCAST")
+            return left.frame, right.with_hint("BROADCAST")
         if min(left.estimate, rows) > self.numbers.hashed * self.partitions:
             return left.frame, right
         if left.estimate < rows:
-            return left.frame.hinted("SHUFFLE_HASH"), right
-        return left.frame, right.hinted("SHUFFLE_HASH")
+            return left.frame.with_hint("SHUFFLE_HASH"), right
+        return left.frame, right.with_hint("SHUFFLE_HASH")
 
     def antijoin(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
-        right, rows, times = self._right(version, terms)
+        right, rows, times = self._gather_right(version, terms)
         if left.frame is None or right is None:
             return left
         names = [column(n) for n in names_of(terms)]
         if times > 1 or version.table.content.runs:
             right = right.select(*names, "w", "0 AS k").totals([*names, "k"], "sum(w) AS w").where("w <> 0")
         one = left.frame.select("*", "0 AS k")
-        there = right.select(*names, "0 AS k").hinted(
+        there = right.select(*names, "0 AS k").with_hint(
             "BROADCAST" if rows <= self.numbers.broadcast else "SHUFFLE_HASH"
         )
         kept = one.join(there, [*names, "k"], "left_anti").select(*left.columns, "m")
@@ -153,41 +153,45 @@ class Relations(Statistics):
             f"{column(t.name)} AS c{i}" if isinstance(t, Variable) else f"{self.identify(t)}L AS c{i}"
             for i, t in enumerate(terms)
         ]
-        return late(len(terms), relation.frame.select(*(chosen or ["0L AS c0"]), "m"), summed=False)
+        return defer(len(terms), relation.frame.select(*(chosen or ["0L AS c0"]), "m"), summed=False)
 
-    def is_empty(self, relation: Relation | Facts) -> bool:
-        return relation.frame is None
+    def is_empty(self, result: Relation | Facts) -> bool:
+        return result.frame is None
 
-    def count(self, relation: Relation | Facts) -> int:
-        if isinstance(relation, Relation):
-            return int(min(relation.estimate, 2.0**62))
-        if relation.rows is None:
-            self.keep(relation)
-        assert relation.rows is not None, "kept facts are counted"
-        return relation.rows
+    def count(self, result: Relation | Facts) -> int:
+        if isinstance(result, Relation):
+            return int(min(result.estimate, 2.0**62))
+        if result.rows is None:
+            self.keep(result)
+        assert result.rows is not None, "kept facts are counted"
+        return result.rows
 
-    def keep(self, found: Kept) -> Kept:
-        if isinstance(found, Relation):
-            return self._keep_relation(found)  # type: ignore[return-value]
-        assert isinstance(found, Facts)
-        if not found.kept:
-            found.become(self._keep_facts(found))
-        return found
+    def keep(self, result: Kept) -> Kept:
+        if isinstance(result, Relation):
+            return self._keep_relation(result)  # type: ignore[return-value]
+        assert isinstance(result, Facts)
+        if not result.kept:
+            result.become(self._keep_facts(result))
+        return result
 
     def _keep_relation(self, relation: Relation) -> Relation:
         if relation.frame is None or relation.kept:
             return relation
-        frame, told = self.keeper.keep(relation.frame, {})
-        rows = told["rows"]
+        frame, figures = self.keeper.keep(relation.frame, {})
+        rows = figures["rows"]
         return Relation(relation.names, frame if rows else None, float(rows), rows, kept=True)
 
     def _keep_facts(self, facts: Facts) -> Facts:
-        frame, told = self.keeper.keep(
+        frame, figures = self.keeper.keep(
             facts.sums(),
             {"positive": "count_if(m > 0)", **distinct_metrics(facts.arity)},
         )
-        if not told["rows"]:
+        if not figures["rows"]:
             return Facts(facts.arity)
         return Facts(
-            facts.arity, frame, told["rows"], told["positive"], distinct=read_distinct(facts.arity, told)
+            facts.arity,
+            frame,
+            figures["rows"],
+            figures["positive"],
+            distinct=read_distinct(facts.arity, figures),
         )

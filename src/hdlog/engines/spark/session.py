@@ -104,11 +104,11 @@ def _is_recent(java: str | None) -> bool:
     if java is None:
         return False
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     except OSError:
         return False
-    found = re.search(r'version "(\d+)', told)
-    return found is not None and int(found.group(1)) >= _OLDEST_JAVA
+    version = re.search(r'version "(\d+)', output)
+    return version is not None and int(version.group(1)) >= _OLDEST_JAVA
 
 
 def _bundled_java() -> Path:

@@ -12,7 +12,7 @@ from hdlog.reading.identifiers import INTEGERS
 _BETWEEN = 'regexp_extract({t}, \'(?s)^"(.*)"[^"]*$\', 1)'
 
 
-def _plain(text: str) -> str:
+def _format_plain(text: str) -> str:
     """What a table shows for a term: the IRI, the lexical form, the label."""
     lexical = _BETWEEN.format(t=text)
     # A backslash of the text waits as a character that no text has, so that what follows it is not taken for an escape.
@@ -37,14 +37,14 @@ def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFr
         schema = ", ".join(f"c{i} STRING" for i in range(facts.arity)) or "c0 STRING"
         return keeper.spark.createDataFrame([], schema=schema)
     names = facts.keys
-    frame, told = keeper.keep(
+    frame, figures = keeper.keep(
         facts.sums().select(*names), {f"texts{i}": f"count_if(c{i} >= 0)" for i in range(len(names))}
     )
     shown = []
     for i, name in enumerate(names):
-        if told[f"texts{i}"]:
+        if figures[f"texts{i}"]:
             frame = with_text(dictionary, frame, name, f"t{i}")
-            shown.append(f"{_plain(f't{i}')} AS {name}")
+            shown.append(f"{_format_plain(f't{i}')} AS {name}")
         else:
             shown.append(f"{name} - ({INTEGERS}L) AS {name}")
     keeper.pin(frame.uses)

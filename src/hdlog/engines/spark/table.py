@@ -47,7 +47,7 @@ class Table:
     def __len__(self) -> int:
         return self.content.size
 
-    def live(self) -> list[Frame]:
+    def list_live_parts(self) -> list[Frame]:
         """The live facts, as rows that add up: keys and `m`."""
         return [self.live_part(run) for run in self.content.runs if run.came or run.went]
 
@@ -60,7 +60,7 @@ class Table:
             return touched.select("*", *(f"0L AS {s}" for s in _STATE))
         known = union([r.frame for r in self.content.runs])
         # In this order: what is the same on both sides gets new names, and loses its partitions, on the right.
-        joined = known.join(touched.hinted("SHUFFLE_HASH"), self.keys, "right")
+        joined = known.join(touched.with_hint("SHUFFLE_HASH"), self.keys, "right")
         rest = [c for c in touched.names if c not in self.keys]
         return joined.totals(
             self.keys,
@@ -74,7 +74,7 @@ class Table:
             self._compact()
         old = self.content
         size = old.size + run.came - run.went
-        self.content = Content((*old.runs, run), size, _distinct(old.distinct, distinct, size))
+        self.content = Content((*old.runs, run), size, _estimate_distinct(old.distinct, distinct, size))
 
     def _compact(self) -> None:
         """Merge the runs after the first, or all if they have become as many as half of it."""
@@ -83,17 +83,17 @@ class Table:
         merged = union([r.frame for r in runs[start:]]).totals(
             self.keys, *(f"sum({s}) AS {s}" for s in _STATE)
         )
-        kept, found = self.keeper.keep(
+        kept, figures = self.keeper.keep(
             merged.where(" OR ".join(f"{s} <> 0" for s in _STATE)),
             {"came": "count_if(l = 1)", "went": "count_if(l = -1)"},
         )
         self.content = Content(
-            (*runs[:start], Run(kept, found["rows"], found["came"], found["went"])),
+            (*runs[:start], Run(kept, figures["rows"], figures["came"], figures["went"])),
             self.content.size,
             self.content.distinct,
         )
 
-    def whole(self) -> Frame | None:
+    def add_up_runs(self) -> Frame | None:
         """One row for each stored fact: keys, supports, and whether it is live."""
         runs = self.content.runs
         if not runs:
@@ -103,13 +103,13 @@ class Table:
         return union([r.frame for r in runs]).totals(self.keys, *(f"sum({s}) AS {s}" for s in _STATE))
 
 
-def _distinct(old: Sequence[float], new: Sequence[float], size: int) -> tuple[float, ...]:
+def _estimate_distinct(old: Sequence[float], new: Sequence[float], size: int) -> tuple[float, ...]:
     """Different values by column when runs are added up: at least the most in one, at most all."""
     if not old or not new:
         return tuple(new or old)
     return tuple(min(max(a, b) + 0.5 * min(a, b), float(size)) for a, b in zip(old, new, strict=True))
 
 
-def state_columns(**given: str) -> list[str]:
+def state_columns(**expressions: str) -> list[str]:
     """A run's columns: the given expressions, and zeros."""
-    return [f"{given.get(s, '0L')} AS {s}" for s in _STATE]
+    return [f"{expressions.get(s, '0L')} AS {s}" for s in _STATE]

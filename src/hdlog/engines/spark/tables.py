@@ -8,7 +8,7 @@ from hdlog.engines.protocol import Support
 from hdlog.engines.spark.context import distinct_metrics, read_distinct
 from hdlog.engines.spark.fact_sets import FactSets
 from hdlog.engines.spark.frames import Frame, union
-from hdlog.engines.spark.relation import Facts, columns, late
+from hdlog.engines.spark.relation import Facts, columns, defer
 from hdlog.engines.spark.table import SUPPORTS, Run, Table, state_columns
 
 _FOUNDED = "(a + da <> 0 OR n + dn <> 0)"
@@ -24,7 +24,7 @@ class Tables(FactSets):
         return rows * 8 * (kept.arity + (4 if isinstance(kept, Table) else 1))
 
     def facts(self, table: Table) -> Facts:
-        frames = table.live()
+        frames = table.list_live_parts()
         if not frames:
             return Facts(table.arity)
         one = len(frames) == 1
@@ -67,17 +67,17 @@ class Tables(FactSets):
 
             self.journal.note(restore)
 
-    def live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
+    def select_live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
         return self._look_up(table, facts, f"l = {int(wanted)}", not wanted)
 
-    def founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
-        found = "(a <> 0 OR n <> 0)"
-        return self._look_up(table, facts, found if wanted else f"NOT {found}", not wanted)
+    def select_founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
+        condition = "(a <> 0 OR n <> 0)"
+        return self._look_up(table, facts, condition if wanted else f"NOT {condition}", not wanted)
 
-    def supported(self, table: Table, facts: Facts) -> Facts:
+    def select_supported(self, table: Table, facts: Facts) -> Facts:
         return self._look_up(table, facts, "(a <> 0 OR n <> 0 OR r <> 0)")
 
-    def asserted(self, table: Table, facts: Facts) -> Facts:
+    def select_asserted(self, table: Table, facts: Facts) -> Facts:
         return self._look_up(table, facts, "a <> 0")
 
     def _look_up(self, table: Table, facts: Facts, condition: str, unknown: bool = False) -> Facts:
@@ -87,7 +87,7 @@ class Tables(FactSets):
         if not table.content.runs:
             return self.distinct(facts) if unknown else Facts(facts.arity)
         states = table.states(facts.sums().select(*facts.keys, "1L AS m"))
-        return late(facts.arity, states.where(condition).select(*facts.keys, "m"), summed=True)
+        return defer(facts.arity, states.where(condition).select(*facts.keys, "m"), summed=True)
 
     def grow(self, table: Table, facts: Facts, support: Support) -> Facts:
         came, _ = self._change(table, {support: facts}, "CASE WHEN l = 0 THEN 1L ELSE 0L END")
@@ -108,19 +108,19 @@ class Tables(FactSets):
         return lost, gained
 
     def _change(
-        self, table: Table, given: Mapping[Support, Facts], turn: str, apply: bool = True
+        self, table: Table, changes: Mapping[Support, Facts], turn: str, apply: bool = True
     ) -> tuple[Facts, Facts]:
         """Change supports in one job; the facts that `turn` says become live (1) and not live (-1).
 
         Unless it is to `apply`, they are only told.
         """
-        filled = {s: f for s, f in given.items() if f.frame is not None}
+        filled = {s: f for s, f in changes.items() if f.frame is not None}
         if not filled:
             return Facts(table.arity), Facts(table.arity)
         if apply and not table.content.runs and len(filled) == 1:
             ((support, facts),) = filled.items()
             return self._load(table, facts, support)
-        frame, told = self.keeper.keep(
+        frame, figures = self.keeper.keep(
             table.states(self._differences(table, filled)).select("*", f"{turn} AS turn"),
             {
                 "came": "count_if(turn = 1)",
@@ -128,17 +128,17 @@ class Tables(FactSets):
                 **distinct_metrics(table.arity),
             },
         )
-        if told["rows"]:
+        if figures["rows"]:
             self._note(table)
-            distinct = read_distinct(table.arity, told)
+            distinct = read_distinct(table.arity, figures)
             state = state_columns(a="da", n="dn", r="dr", **({"l": "turn"} if apply else {}))
-            turned = (told["came"], told["went"]) if apply else (0, 0)
-            run = Run(frame.select(*table.keys, *state), told["rows"], *turned)
-            table.append(run, distinct if told["came"] else ())
+            turned = (figures["came"], figures["went"]) if apply else (0, 0)
+            run = Run(frame.select(*table.keys, *state), figures["rows"], *turned)
+            table.append(run, distinct if figures["came"] else ())
         came, went = (
-            self._select_turned(table.arity, frame, told[k], v) for k, v in (("came", 1), ("went", -1))
+            self._select_turned(table.arity, frame, figures[k], v) for k, v in (("came", 1), ("went", -1))
         )
-        if told["rows"] and apply:
+        if figures["rows"] and apply:
             came.origin, went.origin = ((run, 1),), ((run, -1),)
         return came, went
 

@@ -63,13 +63,13 @@ _MEET = "({0}, {0}, i8[::1], i8[::1], "
 @njit([f"void{_MEET.format(kind)} i8[::1])" for kind in (_LIST, _SHORT)], **OPTIONS)
 def meet_sizes(
     a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
-    order: Rows, weights: Rows, found: Rows
+    order: Rows, weights: Rows, totals: Rows
 ) -> None:  # fmt: skip
     """For each pair of ranges, over how many lower halves they meet, each weighted by the product of its counts.
 
     `order` has pairs with the same first range together; that range is spread over `weights`, all zero and with a place for
     each lower half, and the other read against it, unless that is much the longer: then it is searched.
-    No counts stand for ones. The sums are written to `found`.
+    No counts stand for ones. The sums are written to `totals`.
     """
     half = np.uint64(0xFFFFFFFF)
     spread = -1
@@ -95,7 +95,7 @@ def meet_sizes(
                 if weight == _NEVER:
                     break
                 total += weight * (y[q] if y.shape[0] else 1)
-        found[i] = total
+        totals[i] = total
     if spread >= 0:
         _spread(a, x, a_low[spread], a_high[spread], weights, True)
 
@@ -174,7 +174,7 @@ def meet_groups(
     """
     half = np.uint64(0xFFFFFFFF)
     room = 1024
-    member, right, found = np.empty(room, np.int64), np.empty(room, np.uint32), np.empty(room, np.int64)
+    member, right, totals = np.empty(room, np.int64), np.empty(room, np.uint32), np.empty(room, np.int64)
     at = start = 0
     spread = -1
     for n in range(order.shape[0] + 1):
@@ -186,7 +186,7 @@ def meet_groups(
                 if sums[place] != 0:
                     member[kept] = order[n - 1]
                     right[kept] = place
-                    found[kept] = sums[place]
+                    totals[kept] = sums[place]
                     sums[place] = 0
                     kept += 1
             at = start = kept
@@ -204,8 +204,8 @@ def meet_groups(
                 np.empty(room, np.uint32),
                 np.empty(room, np.int64),
             )
-            more[:at], values[:at], numbers[:at] = member[:at], right[:at], found[:at]
-            member, right, found = more, values, numbers
+            more[:at], values[:at], numbers[:at] = member[:at], right[:at], totals[:at]
+            member, right, totals = more, values, numbers
         if single:
             for p in range(a_low[i], a_high[i]):
                 place = a[p] & half
@@ -243,4 +243,4 @@ def meet_groups(
                     sums[place] += factor * weight * (y[q] if y.shape[0] else 1)
     if spread >= 0:
         _spread(a, x, a_low[spread], a_high[spread], weights, True)
-    return member[:at].copy(), right[:at].copy(), found[:at].copy()
+    return member[:at].copy(), right[:at].copy(), totals[:at].copy()

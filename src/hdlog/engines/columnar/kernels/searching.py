@@ -35,14 +35,14 @@ def lower_bound(keys: Keys, start: int, key: Any, step: int) -> int:
 @njit("i8[::1](u8[::1], u8[::1])", **OPTIONS)
 def locate(keys: Keys, probes: Keys) -> Rows:
     """For each of the sorted probes its position in the sorted unique keys, or -1."""
-    found = np.empty(probes.shape[0], np.int64)
+    positions = np.empty(probes.shape[0], np.int64)
     # Few probes lie far apart: a first step of their distance saves most of the gallop, and its cache misses.
     step = 1 + keys.shape[0] // (probes.shape[0] + 1)
     at = 0
     for i in range(probes.shape[0]):
         at = lower_bound(keys, at, probes[i], step)
-        found[i] = at if at < keys.shape[0] and keys[at] == probes[i] else -1
-    return found
+        positions[i] = at if at < keys.shape[0] and keys[at] == probes[i] else -1
+    return positions
 
 
 @njit("UniTuple(i8[::1], 2)(u8[::1], u4[::1])", **OPTIONS)
@@ -101,15 +101,15 @@ def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
 
 
 @njit("b1[::1](u1[::1], i8[::1], i8[::1])", **OPTIONS)
-def first_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
+def have_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
     """For each range whether something in it is live; no marks stand for all live."""
-    found = np.zeros(low.shape[0], np.bool_)
+    live = np.zeros(low.shape[0], np.bool_)
     for i in range(low.shape[0]):
         for j in range(low[i], high[i]):
             if dead.shape[0] == 0 or dead[j] == 0:
-                found[i] = True
+                live[i] = True
                 break
-    return found
+    return live
 
 
 @njit("f8(u8[::1], u8[::1])", **OPTIONS)
@@ -136,12 +136,12 @@ def agreeing_pairs(a: Keys, b: Keys) -> float:
 @njit("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)", **OPTIONS)
 def reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int) -> Keys:
     """The keys both of whose halves have come to a stage, and bring them to the next."""
-    found = np.empty(keys.shape[0], np.uint64)
+    reached = np.empty(keys.shape[0], np.uint64)
     n = 0
     for i in range(keys.shape[0]):
         a, b = keys[i] >> np.uint64(32), keys[i] & np.uint64(0xFFFFFFFF)
         if lefts[a] >= left and rights[b] >= right:
             lefts[a], rights[b] = left + 1, right + 1
-            found[n] = keys[i]
+            reached[n] = keys[i]
             n += 1
-    return found[:n].copy()
+    return reached[:n].copy()
