@@ -141,7 +141,6 @@ class Reasoner(Generic[Shown]):
 
     # Rules.
 
-    @interrupts.hold_within
     def add_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
         """Add rules, and the facts among them, to the living materialisation.
 
@@ -150,13 +149,13 @@ class Reasoner(Generic[Shown]):
         1 fact added, 0 facts removed
         """
         more = _program(program, dialect)
-        with self._alone():
+        guard = interrupts.Guard()
+        with guard, self._alone():
             present = set(self.program.rules)
             new = tuple(dict.fromkeys(r for r in more.rules if r not in present))
             # A fact that the program has already may have been deleted since.
             return self._change_rules(self.program + _with_rules(more, new), facts_of(more.rules), [])
 
-    @interrupts.hold_within
     def remove_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
         """Remove rules, and the facts among them; all of them must be there, whatever their variables are called.
 
@@ -165,7 +164,8 @@ class Reasoner(Generic[Shown]):
         0 facts added, 1 fact removed
         """
         given = {without_names(r): r for r in _program(program, dialect).rules}
-        with self._alone():
+        guard = interrupts.Guard()
+        with guard, self._alone():
             present = [(without_names(r), r) for r in self.program.rules]
             known = dict(present)
             missing = [r for same, r in given.items() if same not in known]
@@ -186,7 +186,6 @@ class Reasoner(Generic[Shown]):
 
     # Facts.
 
-    @interrupts.hold_within
     def update(self, add: FactInput = (), delete: FactInput = ()) -> Update:
         """Assert and retract facts; what that changed, exactly.
 
@@ -199,7 +198,8 @@ class Reasoner(Generic[Shown]):
         >>> list(change.added["grandparent"])
         [('ann', 'cat')]
         """
-        with self._alone():
+        guard = interrupts.Guard()
+        with guard, self._alone():
             come, go = (self._encode(given) for given in (add, delete))
             return self._reasoning.update(come, go)
 

@@ -15,7 +15,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
@@ -109,18 +108,6 @@ def _send_again() -> None:
     timer = threading.Timer(_AFTER, signal.pthread_kill, (main, signal.SIGINT))
     timer.daemon = True
     timer.start()
-
-
-def hold_within(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, interrupted at `check` and in `let_through` only, or when it has returned."""
-
-    @wraps(function)
-    def call(*args: P.args, **options: P.kwargs) -> T:
-        guard = Guard()
-        with guard:
-            return function(*args, **options)
-
-    return call
 
 
 def check() -> None:

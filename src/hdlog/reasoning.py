@@ -5,13 +5,14 @@ Facts are those of the engine here, encoded already; `hdlog.api` takes them in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic
 
 from hdlog import interrupts
 from hdlog.engines.decode import FactTable
-from hdlog.engines.protocol import Engine, F, R, RunAgain, T
+from hdlog.engines.protocol import Engine, F, R, RunAgain, T, Updates
 from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.moments import NetChange, net_change
@@ -26,7 +27,6 @@ from hdlog.text import parse
 from hdlog.tuning import Tuning
 
 Row = tuple[Constant, ...]
-Result = TypeVar("Result")
 NetChanges = dict[Predicate, NetChange[F]]
 """What came and went, by predicate."""
 
@@ -66,6 +66,32 @@ def _count(facts: int) -> str:
     return "1 fact" if facts == 1 else f"{facts:,} facts"
 
 
+class Transaction:
+    """All of what is done within it or, after any error, nothing. Interrupts are held while it is open."""
+
+    def __init__(self, updates: Updates[Any, Any]) -> None:
+        self._updates = updates
+        self.is_run_again = False
+        """whether the engine asks for the same again"""
+
+    def __enter__(self) -> None:
+        self._updates.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        if kind is None:
+            try:
+                self._updates.commit()
+                return False
+            except RunAgain:
+                kind = RunAgain
+            except BaseException:
+                self._updates.roll_back()
+                raise
+        self._updates.roll_back()
+        self.is_run_again = issubclass(kind, RunAgain)
+        return self.is_run_again
+
+
 class Reasoning(Generic[R, F, T]):
     """Keeps the materialisation. Each change is all or nothing: after an error or an interrupt everything is as it was."""
 
@@ -81,7 +107,6 @@ class Reasoning(Generic[R, F, T]):
 
     # Changing.
 
-    @interrupts.hold_within
     def add_program(self, program: Program) -> None:
         """Add a program, with the facts in it."""
         check_program(program)
@@ -89,46 +114,62 @@ class Reasoning(Generic[R, F, T]):
         collector.take(facts_of(program.rules))
         self.change_rules(self.program + program, self.engine.encode_chunks(collector.chunks()), {})
 
-    @interrupts.hold_within
     def change_rules(
         self, program: Program, asserted: Mapping[Predicate, F], retracted: Mapping[Predicate, F]
     ) -> Update:
         """Take another program for the one there is, and assert and retract facts; the net change."""
+        guard = interrupts.Guard()
+        with guard:
+            for transaction in self._attempts():
+                with transaction:
+                    self.engine.note(partial(setattr, self, "program", self.program))
+                    self.program = program
+                    ruled = self.driver.change_rules(normalise(program, self._stored))
+                    change = self._tell([*self._follow([ruled]), *self._update(asserted, retracted)])
+            return change
 
-        def run() -> list[NetChanges[F]]:
-            self.program = program
-            ruled = self.driver.change_rules(normalise(program, self._stored))
-            return [*self._follow([ruled]), *self._update(asserted, retracted)]
-
-        return self._whole(lambda: self._tell(run()))
-
-    @interrupts.hold_within
     def update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> Update:
         """Assert and retract facts; the net change."""
-        change = self._whole(lambda: self._tell(self._update(add, delete)))
-        self.driver.kept.tidy()
-        return change
+        guard = interrupts.Guard()
+        with guard:
+            for transaction in self._attempts():
+                with transaction:
+                    change = self._tell(self._update(add, delete))
+            self.driver.kept.tidy()
+            return change
 
-    @interrupts.hold_within
     def update_silently(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> None:
         """Assert and retract facts, without telling what that changed."""
-        self._whole(lambda: self._update(add, delete))
+        guard = interrupts.Guard()
+        with guard:
+            for transaction in self._attempts():
+                with transaction:
+                    self._update(add, delete)
 
     def materialise(self, facts: Mapping[Predicate, F]) -> None:
         """Assert the first facts."""
         self.update_silently(facts, {})
 
-    @interrupts.hold_within
     def update_in_turn(
         self, updates: Iterable[tuple[Mapping[Predicate, F], Mapping[Predicate, F]]]
     ) -> Update:
         """Several updates, one after the other but all or none; the net change of all of them."""
         several = list(updates)
+        guard = interrupts.Guard()
+        with guard:
+            for transaction in self._attempts():
+                with transaction:
+                    changes = [change for add, delete in several for change in self._update(add, delete)]
+                    change = self._tell(changes)
+            return change
 
-        def run() -> list[NetChanges[F]]:
-            return [change for add, delete in several for change in self._update(add, delete)]
-
-        return self._whole(lambda: self._tell(run()))
+    def _attempts(self) -> Iterator[Transaction]:
+        """One transaction, and another if the engine has taken too much for granted in it."""
+        while True:
+            transaction = Transaction(self.engine)
+            yield transaction
+            if not transaction.is_run_again:
+                return
 
     def restore(self, program: Program, predicates: Iterable[Predicate]) -> dict[Predicate, T]:
         """Take a program over tables that the caller fills with its materialisation, and nothing is evaluated."""
@@ -138,22 +179,6 @@ class Reasoning(Generic[R, F, T]):
         self.program = program
         self.driver.adopt(normalise(program, self._stored))
         return tables
-
-    def _whole(self, run: Callable[[], Result]) -> Result:
-        """All or nothing, the program and what is known of predicates included."""
-        program, stored = self.program, dict(self._stored)
-
-        def restore() -> None:
-            self.program, self._stored = program, stored
-
-        def noted() -> Result:
-            self.engine.note(restore)
-            return run()
-
-        try:
-            return self.driver.run_whole(noted)
-        except RunAgain:
-            return self._whole(run)
 
     def _update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> list[NetChanges[F]]:
         """The net changes, one after another."""
@@ -171,7 +196,9 @@ class Reasoning(Generic[R, F, T]):
     def _make_known(self, predicates: Iterable[Predicate]) -> NetChanges[F]:
         """Let the views of triples see predicates that facts bring along."""
         new = [p for p in predicates if p not in self._stored]
-        self._stored |= dict.fromkeys(new)
+        for predicate in new:
+            self.engine.note(partial(self._stored.pop, predicate, None))
+            self._stored[predicate] = None
         if new and self.program.has_triples:
             return self.driver.change_rules(normalise(self.program, self._stored))
         return {}

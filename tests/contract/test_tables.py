@@ -102,13 +102,6 @@ def check(engine: Any, made: Any, model: Model) -> None:
     assert engine.size(made) == len(model.live)
     assert engine.bytes(made) >= 0
     assert set(bag(engine, engine.facts(made))) == model.live
-    assert set(bag(engine, engine.select_live(made, asked))) == model.live
-    assert set(bag(engine, engine.select_live(made, asked, wanted=False))) == set(ROWS) - model.live
-    founded = {r for r in ROWS if model.founded(r)}
-    assert set(bag(engine, engine.select_founded(made, asked))) == founded
-    assert set(bag(engine, engine.select_founded(made, asked, wanted=False))) >= {
-        r for r in model.live if r not in founded
-    }
     assert set(bag(engine, engine.select_supported(made, asked))) == {r for r in ROWS if model.supported(r)}
     assert set(bag(engine, engine.select_asserted(made, asked))) == {
         r for r in ROWS if model.supports["asserted"][r]

@@ -53,7 +53,9 @@ def skip_the_overdeletion_of_supported_tuples(patch: pytest.MonkeyPatch) -> None
             return update(round_, node, rows)
         engine, table = round_.engine, round_.run.kept.table(node.predicate)
         engine.adjust(table, engine.negate(rows), "recursive")
-        touched = engine.select_live(table, engine.distinct(rows))
+        touched = engine.minus(
+            engine.distinct(rows), engine.minus(engine.distinct(rows), engine.facts(table))
+        )
         delta = engine.minus(touched, engine.select_supported(table, touched))
         engine.delete(table, delta)
         round_.run.note(round_.run.overdeleted, {node.predicate: delta})

@@ -169,12 +169,6 @@ class Tables(Protocol[F, T]):
     def facts(self, table: T) -> F:
         """The live facts."""
 
-    def select_live(self, table: T, facts: F, wanted: bool = True) -> F:
-        """The facts that are live, or those that are not."""
-
-    def select_founded(self, table: T, facts: F, wanted: bool = True) -> F:
-        """The stored facts that are founded, or those that are not."""
-
     def select_supported(self, table: T, facts: F) -> F:
         """The facts with any support."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hdlog.engines.protocol import F, R, T
 from hdlog.maintenance.components import Component, literals_of
-from hdlog.maintenance.evaluation import Evaluation, plus_by_predicate
+from hdlog.maintenance.evaluation import Evaluation, Timed, plus_by_predicate
 from hdlog.maintenance.moments import Moments, net_change
 from hdlog.maintenance.nodes import Node
 from hdlog.program.model import Predicate
@@ -38,13 +38,14 @@ def difference(
     """The signed difference of the bodies of the rules without recursion, old to new."""
     engine = moments.engine
     kept = [m for m in component.select(component.kept, recursive=False) if moments.touches(m)]
-    changed = evaluation.changed_derivations(component, kept, moments.find_signed_changes(literals_of(kept)))
+    changes = moments.find_signed_changes(literals_of(kept))
+    changed = evaluation.derive_changes(component, kept, changes, (c.delta for c in changes.values()))
     if not component.fresh and not component.gone:
         return changed
     fresh = component.select(component.fresh, recursive=False)
     gone = component.select(component.gone, recursive=False)
-    came = evaluation.all_derivations(component, fresh, "new", moments.find_new)
-    went = evaluation.all_derivations(component, gone, "old", moments.find_old, of_sources=True)
+    came = evaluation.derive_all(component, fresh, "new", moments.find_new)
+    went = evaluation.derive_all(component, gone, "old", moments.find_old, of_sources=True)
     negated = {p: engine.negate(facts) for p, facts in went.items()}
     return plus_by_predicate(engine, [changed, came, negated], component.predicates)
 
@@ -52,6 +53,7 @@ def difference(
 def count_view(node: Node[R, F, T], moments: Moments[R, F, T], evaluation: Evaluation[R, F, T]) -> None:
     """Bring a view over finished predicates up to date."""
     if moments.touches(node):
-        rows = evaluation.node_rows(node, moments.find_signed_changes(node.reads))
+        with Timed(evaluation.spent, node.rule):
+            rows = node.changed_rows(moments.find_signed_changes(node.reads))
         moments.add_to_view(node.predicate, rows)
     moments.finish_view(node.predicate)

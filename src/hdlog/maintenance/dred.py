@@ -7,24 +7,22 @@ rederived. That is the counting oracle of the paper: a support is exact at the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from hdlog.engines.protocol import F, R, T
-from hdlog.maintenance.changes import Heads, Module
+from hdlog.maintenance.changes import Module
 from hdlog.maintenance.components import Component, nodes_of, readers
 from hdlog.maintenance.counting import difference
 from hdlog.maintenance.evaluation import Evaluation
-from hdlog.maintenance.hypertree import HypertreeModule, add_r, del_r, red_r
+from hdlog.maintenance.hypertree import add_r, del_r, red_r
 from hdlog.maintenance.moments import Moments, NetChange
 from hdlog.maintenance.rounds import Addition, FactSets, Overdeletion, Rederivation, Round
 from hdlog.maintenance.trace import Trace
 from hdlog.program.model import Predicate
 
 Reader = TypeVar("Reader", bound=Module[Any, Any])
-Procedure = Callable[[HypertreeModule[R, F, T], Round[R, F, T]], Heads[F]]
-"""Add^r, Del^r or Red^r."""
 
 
 class Run(Generic[R, F, T]):
@@ -129,7 +127,7 @@ def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
     rules = _Rules(run, component.select(component.kept, recursive=True))
     # N_D := E-, and what only rules that are gone derive
     gone = component.select(component.gone, recursive=True)
-    derived = run.evaluation.all_derivations(component, gone, "old", moments.find_old, of_sources=True)
+    derived = run.evaluation.derive_all(component, gone, "old", moments.find_old, of_sources=True)
     for p, facts in lost.items():
         run.engine.delete(run.kept.table(p), facts)
     delta = _join(run, lost, _shrink(run, derived))
@@ -138,7 +136,7 @@ def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
         # D := D + Delta-
         run.note(run.overdeleted, delta)
         # N_D := Del^r(I \ D, Delta-) for each rule r;  Delta- := N_D \ D
-        derived = rules.evaluate(Overdeletion(run, delta, is_first), del_r)
+        derived = rules.evaluate(Overdeletion(run, delta, is_first, del_r))
         delta, is_first = _shrink(run, derived), False
         run.trace.round("overdelete", _count(run, delta))
         if not delta:
@@ -149,7 +147,7 @@ def rederive(run: Run[R, F, T]) -> FactSets[F]:
     """Delta := Red^r(I \\ D, D) for each rule r: the facts of D that one step derives from the rest, by the support they have left."""
     if any(node.predicate in run.overdeleted for node in run.component.nodes):
         rules = _Rules(run, run.component.select(run.component.kept, recursive=True))
-        derived = rules.evaluate(Rederivation(run, {}, False), red_r, every=True)
+        derived = rules.evaluate(Rederivation(run, {}, False, red_r), every=True)
         for p, facts in derived.items():
             run.engine.adjust(run.kept.table(p), facts, "recursive")
     return _drop_empty(
@@ -163,7 +161,7 @@ def add(run: Run[R, F, T], start: FactSets[F]) -> None:
     rules = _Rules(run, component.select((*component.kept, *component.fresh), recursive=True))
     # N_A := rederived + E+, and what rules that are new derive from (I \ D)
     fresh = component.select(component.fresh, recursive=True)
-    derived = run.evaluation.all_derivations(component, fresh, "lasting", moments.find_lasting)
+    derived = run.evaluation.derive_all(component, fresh, "lasting", moments.find_lasting)
     for p, facts in start.items():
         run.engine.insert(run.kept.table(p), facts)
     delta = _join(run, start, _grow(run, derived))
@@ -172,7 +170,7 @@ def add(run: Run[R, F, T], start: FactSets[F]) -> None:
         # A := A + Delta+
         run.note(run.added, delta)
         # N_A := Add^r((I \ D) + A, Delta+) for each rule r;  Delta+ := N_A \ ((I \ D) + A)
-        derived = rules.evaluate(Addition(run, delta, is_first), add_r)
+        derived = rules.evaluate(Addition(run, delta, is_first, add_r))
         delta, is_first = _grow(run, derived), False
         run.trace.round("add", _count(run, delta))
         if not delta:
@@ -190,9 +188,7 @@ class _Rules(Generic[R, F, T]):
         self._places = {node: place for place, node in enumerate(nodes)}
         self._node_readers = readers(nodes)
 
-    def evaluate(
-        self, round_: Round[R, F, T], procedure: Procedure[R, F, T], every: bool = False
-    ) -> dict[Predicate, F]:
+    def evaluate(self, round_: Round[R, F, T], every: bool = False) -> dict[Predicate, F]:
         """N := Add^r, Del^r or Red^r for each rule r."""
         reached = self._select_reached(round_, self.modules, self._readers, every)
         # Nodes before the first rule, and those of rules that are yet to come, too; children first.
@@ -202,12 +198,7 @@ class _Rules(Generic[R, F, T]):
         for module in reached:
             for node in nodes_of(module):
                 round_.evaluate(node)
-
-        def derive(module: Module[F, T]) -> Heads[F]:
-            return procedure(module, round_) if isinstance(module, HypertreeModule) else module.derive(round_)
-
-        deltas = round_.delta.values()
-        return self.run.evaluation.derivations(self.run.component, reached, "changes", derive, deltas)
+        return self.run.evaluation.derive_changes(self.run.component, reached, round_, round_.delta.values())
 
     def _select_reached(
         self,
@@ -259,8 +250,4 @@ def _drop_empty(run: Run[R, F, T], sets: Mapping[Predicate, F]) -> FactSets[F]:
 
 
 def _count(run: Run[R, F, T], sets: FactSets[F]) -> int:
-    return sum(map(run.engine.count, _all(sets)))
-
-
-def _all(sets: FactSets[F]) -> Iterable[F]:
-    return sets.values()
+    return sum(run.engine.count(facts) for facts in sets.values())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
-from typing import Generic, TypeVar
+from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, Support, T, Version
 from hdlog.maintenance.changes import Module
@@ -23,8 +23,6 @@ from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Predicate, Program, Rule
 from hdlog.tuning import Tuning
 
-Result = TypeVar("Result")
-
 
 class Driver(Generic[R, F, T]):
     """Keeps the materialisation of a normal program exact."""
@@ -39,27 +37,19 @@ class Driver(Generic[R, F, T]):
         self.planning = Planning(self.kept, self.tuning)
         self.evaluation = Evaluation(engine)
         self.schedule = Schedule(())
-        self._is_open = False
 
     def update(
         self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
     ) -> dict[Predicate, NetChange[F]]:
-        """Assert and retract facts; the exact net change of each predicate that changed."""
-        return self.run_whole(lambda: self._update(added, removed))
-
-    def _update(
-        self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
-    ) -> dict[Predicate, NetChange[F]]:
+        """Assert and retract facts, within a transaction; the exact net change of each predicate that changed."""
         new = self.schedule.add_predicates(added)
         self.engine.note(partial(self.schedule.drop_last, new))
         return self._visit(self._sign(added, removed))
 
     def change_rules(self, program: Program) -> dict[Predicate, NetChange[F]]:
-        """Take another normal program for the one there is."""
-        return self.run_whole(lambda: self._change_rules(program))
-
-    def _change_rules(self, program: Program) -> dict[Predicate, NetChange[F]]:
+        """Take another normal program for the one there is, within a transaction."""
         before, old = dict(self.planning.rules), self.schedule
+        self.engine.note(partial(setattr, self, "schedule", old))
         rules = dict.fromkeys(program.rules)
         gone = [planned.module for rule, planned in before.items() if rule not in rules]
         fresh = frozenset(rule for rule in rules if rule not in before)
@@ -73,33 +63,6 @@ class Driver(Generic[R, F, T]):
         assert not self.planning.rules, "only a driver without rules takes over"
         self.planning.set_rules(program.rules)
         self.schedule = Schedule(self._components(program, []))
-
-    def run_whole(self, run: Callable[[], Result]) -> Result:
-        """All of what `run` changes or, after any error or interrupt, nothing of it; may be nested."""
-        if self._is_open:
-            return run()
-        self.engine.begin()
-        self._is_open = True
-        try:
-            self._note()
-            result = run()
-            self.engine.commit()
-        except BaseException:
-            self.engine.roll_back()
-            raise
-        finally:
-            self._is_open = False
-        return result
-
-    def _note(self) -> None:
-        schedule = self.schedule
-
-        def restore() -> None:
-            self.schedule = schedule
-
-        self.engine.note(restore)
-        self.kept.note()
-        self.planning.note()
 
     def _visit(
         self,
@@ -123,8 +86,13 @@ class Driver(Generic[R, F, T]):
             component = self.planning.plan(step, fresh, gone, here)
             for node in self.planning.finished_nodes(component, moments):
                 self._maintain_node(node, moments)
-            nodes = self.planning.inner_nodes(component, moments)
-            self._maintain(replace(component, nodes=nodes), moments, here)
+            component = replace(component, nodes=self.planning.inner_nodes(component, moments))
+            if component.recursive:
+                dred(Run(component, moments, self.evaluation, self.trace), here)
+            else:
+                count(component, moments, self.evaluation, here)
+                came = sum(self.engine.count(moments.net[p].added) for p in step.predicates)
+                self.trace.round("count", came)
             for predicate in filter(moments.has_changed, step.predicates):
                 for reader in self.schedule.readers(predicate):
                     if reader not in reached:
@@ -146,16 +114,6 @@ class Driver(Generic[R, F, T]):
             dred(Run(component, moments, self.evaluation, silent), {})
         else:
             count(component, moments, self.evaluation, {})
-
-    def _maintain(
-        self, component: Component[R, F, T], moments: Moments[R, F, T], asserted: Mapping[Predicate, F]
-    ) -> None:
-        if component.recursive:
-            dred(Run(component, moments, self.evaluation, self.trace), asserted)
-        else:
-            count(component, moments, self.evaluation, asserted)
-            came = sum(self.engine.count(moments.net[p].added) for p in component.predicates)
-            self.trace.round("count", came)
 
     def _sign(self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]) -> dict[Predicate, F]:
         """E- := (E- in E) \\ E+ with -1, E+ := E+ \\ E with +1."""

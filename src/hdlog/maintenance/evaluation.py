@@ -6,13 +6,12 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from hdlog import interrupts
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.errors import HdlogError
 from hdlog.maintenance.changes import Changes, Heads, Module
-from hdlog.maintenance.nodes import Node
 from hdlog.program.model import Predicate, Rule
 
 if TYPE_CHECKING:
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Derive = Callable[[Module[F, T]], Heads[F]]
+Moment = Literal["changes", "old", "new", "lasting"]
+"""What a rule with several heads was evaluated for."""
 
 
 class Evaluation(Generic[R, F, T]):
@@ -28,76 +28,75 @@ class Evaluation(Generic[R, F, T]):
         self.engine = engine
         self.spent: dict[Rule, float] = defaultdict(float)
         """seconds, by rule and by the rule of a node"""
-        self._derived: dict[tuple[Module[F, T], str], Heads[F]] = {}
+        self._derived: dict[tuple[Module[F, T], Moment], Heads[F]] = {}
         """in this update, by rules with several heads"""
 
     def begin(self) -> None:
         """A new update."""
         self._derived = {}
 
-    def derivations(
+    def derive_changes(
         self,
         component: Component[R, F, T],
         modules: Sequence[Module[F, T]],
-        what: str,
-        derive: Derive[F, T],
-        changed: Iterable[F] = (),
+        changes: Changes[F, T],
+        deltas: Iterable[F],
     ) -> dict[Predicate, F]:
-        """What modules derive for the predicates of a component; `what` tells one question to a module from another."""
-        if not modules:
-            return {}
+        """r[I : Delta]: what modules derive from changed facts for the predicates of a component."""
+        workers = self.engine.hints.workers(deltas) if len(modules) > 1 else 1
+        if workers > 1:
+            return self._gather(
+                component,
+                modules,
+                _map(lambda m: self._derive(component, m, changes), modules, workers),
+                workers,
+            )
+        return self._gather(component, modules, [self._derive(component, m, changes) for m in modules])
 
-        def derive_once(module: Module[F, T]) -> Heads[F]:
-            # A rule with heads in several components is evaluated for all of them when the first is reached. That is right where it
-            # reads nothing of the component: what it reads is finished, for the others too.
-            if len(module.rule.heads) == 1 or component.is_recursive(module):
-                return self._guard(module, derive)
-            if (module, what) not in self._derived:
-                self._derived[(module, what)] = self._guard(module, derive)
-            return self._derived[(module, what)]
+    def _derive(
+        self, component: Component[R, F, T], module: Module[F, T], changes: Changes[F, T]
+    ) -> Heads[F]:
+        interrupts.check()
+        # A rule with heads in several components is evaluated for all of them when the first is reached. That is right where it
+        # reads nothing of the component: what it reads is finished, for the others too.
+        alone = len(module.rule.heads) == 1 or component.is_recursive(module)
+        if not alone and (module, "changes") in self._derived:
+            return self._derived[(module, "changes")]
+        with Timed(self.spent, module.rule):
+            heads = module.derive(changes)
+        if not alone:
+            self._derived[(module, "changes")] = heads
+        return heads
 
-        workers = self.engine.hints.workers(changed) if len(modules) > 1 else 1
-        return self._gather(component, modules, _map(derive_once, modules, workers), workers)
-
-    def changed_derivations(
-        self, component: Component[R, F, T], modules: Sequence[Module[F, T]], changes: Changes[F, T]
-    ) -> dict[Predicate, F]:
-        """What modules derive from changed facts."""
-        deltas = (change.delta for change in changes.values())
-        return self.derivations(component, modules, "changes", lambda m: m.derive(changes), deltas)
-
-    def all_derivations(
+    def derive_all(
         self,
         component: Component[R, F, T],
         modules: Sequence[Module[F, T]],
-        what: str,
-        moment: Callable[[Predicate, bool], Version[F, T]],
+        moment: Moment,
+        find: Callable[[Predicate, bool], Version[F, T]],
         of_sources: bool = False,
     ) -> dict[Predicate, F]:
-        """What modules derive at a moment, whatever has changed; of old moments only the sources are known."""
-
-        def derive(module: Module[F, T]) -> Heads[F]:
-            reads = module.sources if of_sources else module.reads
-            return module.derive_all({read: moment(*read) for read in reads})
-
-        return self.derivations(component, modules, what, derive)
-
-    def node_rows(self, node: Node[R, F, T], changes: Changes[F, T]) -> F:
-        """The rows that a node gains or loses."""
-        with _Timed(self.spent, node.rule):
-            return node.changed_rows(changes)
-
-    def _guard(self, module: Module[F, T], derive: Derive[F, T]) -> Heads[F]:
-        interrupts.check()
-        with _Timed(self.spent, module.rule):
-            return derive(module)
+        """r[I]: what modules derive at a moment, whatever has changed; of old moments only the sources are known."""
+        results = []
+        for module in modules:
+            interrupts.check()
+            if (module, moment) not in self._derived:
+                reads = module.sources if of_sources else module.reads
+                with Timed(self.spent, module.rule):
+                    heads = module.derive_all({read: find(*read) for read in reads})
+                if len(module.rule.heads) == 1 or component.is_recursive(module):
+                    results.append(heads)
+                    continue
+                self._derived[(module, moment)] = heads
+            results.append(self._derived[(module, moment)])
+        return self._gather(component, modules, results)
 
     def _gather(
         self,
         component: Component[R, F, T],
         modules: Sequence[Module[F, T]],
         results: Sequence[Heads[F]],
-        workers: int,
+        workers: int = 1,
     ) -> dict[Predicate, F]:
         parts: dict[Predicate, list[F]] = {}
         for module, heads in zip(modules, results, strict=True):
@@ -111,7 +110,7 @@ class Evaluation(Generic[R, F, T]):
         return dict(zip(parts, sums, strict=True))
 
 
-class _Timed:
+class Timed:
     """Notes the seconds that a rule takes, and tells of an error which rule it came from."""
 
     def __init__(self, spent: dict[Rule, float], rule: Rule) -> None:

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.maintenance.changes import Changes, Heads, Versions, is_void
 from hdlog.maintenance.nodes import Node, with_nodes
+from hdlog.maintenance.rounds import Round
 from hdlog.maintenance.standard import conclude
 from hdlog.plan.bodies import Body
 from hdlog.plan.nodes import item_variables
@@ -19,9 +20,6 @@ from hdlog.plan.planner import RulePlan, TreeNode
 from hdlog.program.model import Bind, Filter
 from hdlog.program.terms import Variable
 from hdlog.tuning import Tuning
-
-if TYPE_CHECKING:
-    from hdlog.maintenance.rounds import Round
 
 
 def add_r(r: HypertreeModule[R, F, T], round_: Round[R, F, T]) -> Heads[F]:
@@ -104,7 +102,12 @@ class HypertreeModule(Generic[R, F, T]):
         return max(range(len(self.bags)), key=lambda i: (len(self.bags[i] & names), -i))
 
     def derive(self, changes: Changes[F, T]) -> Heads[F]:
-        return cross_node_evaluation(self, changes)
+        # A round of DRed says which of the procedures it calls for; where changes are counted exactly, nodes are finished.
+        return (
+            changes.procedure(self, changes)
+            if isinstance(changes, Round)
+            else cross_node_evaluation(self, changes)
+        )
 
     def derive_all(self, versions: Versions[F, T]) -> Heads[F]:
         known = versions

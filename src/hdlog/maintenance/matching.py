@@ -7,7 +7,18 @@ from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.plan.bodies import Body
-from hdlog.plan.joins import Antijoin, Extend, Join, JoinPlan, Meet, Select, Step, best_start, plan_join
+from hdlog.plan.joins import (
+    Antijoin,
+    Extend,
+    FanOut,
+    Join,
+    JoinPlan,
+    Meet,
+    Select,
+    Step,
+    best_start,
+    plan_join,
+)
 from hdlog.program.model import Rule
 from hdlog.tuning import Tuning
 
@@ -57,7 +68,7 @@ class Matcher(Generic[R, F, T]):
             return preferred
         return best_start(self.body, preferred, self._fan_out(versions), self.tuning.numbers)
 
-    def _fan_out(self, versions: Sequence[Version[F, T]]):  # type: ignore[no-untyped-def]
+    def _fan_out(self, versions: Sequence[Version[F, T]]) -> FanOut:
         return lambda i, columns: self.engine.fan_out(versions[i], columns)
 
     def plan(self, start: Start, versions: Sequence[Version[F, T]]) -> JoinPlan:
@@ -78,38 +89,31 @@ class Matcher(Generic[R, F, T]):
         return any(n > drift * b + floor or b > drift * n + floor for b, n in zip(before, now, strict=True))
 
     def _run(self, start: Start, versions: Sequence[Version[F, T]], rows: R) -> R:
-        """The rows that are left after all steps of a plan."""
-        engine, many = self.engine, self.tuning.numbers.many_rows
-        for number, step in enumerate(self.plan(start, versions).steps):
+        """The rows that are left after all steps of a plan: this is how a join plan is run."""
+        engine, literals = self.engine, self.body.literals
+        plan = self.plan(start, versions)
+        made = self.rows[start]
+        for number, step in enumerate(plan.steps):
             if engine.is_empty(rows):
                 return rows
             before = engine.count(rows)
-            rows = self._take(step, versions, rows)
-            made = engine.count(rows)
-            self.rows[start][number] = max(made, self.rows[start][number])
-            if (
-                self.collapses
-                and isinstance(step, Join | Meet)
-                and step.drops
-                and made > max(many, 2 * before)
-            ):
+            match step:
+                case Join(literal, keep):
+                    rows = engine.join(rows, versions[literal], literals[literal].atom.terms)
+                    rows = engine.keep_columns(rows, keep)
+                case Meet(variable, numbers, keep):
+                    factors = [(versions[i], literals[i].atom.terms) for i in numbers]
+                    rows = engine.meet(rows, variable, factors, keep)
+                case Antijoin(literal):
+                    rows = engine.antijoin(rows, versions[literal], literals[literal].atom.terms)
+                case Select() | Extend():
+                    rows = apply_built_in(engine, step, rows)
+            made[number] = max(engine.count(rows), made[number])
+            if self.collapses and isinstance(step, Join | Meet) and step.drops:
                 # Rows that became many, and then equal for lack of a column, are added up.
-                rows = engine.collapse(rows)
+                if engine.count(rows) > max(self.tuning.numbers.many_rows, 2 * before):
+                    rows = engine.collapse(rows)
         return rows
-
-    def _take(self, step: Step, versions: Sequence[Version[F, T]], rows: R) -> R:
-        literals = self.body.literals
-        match step:
-            case Join(literal, keep):
-                joined = self.engine.join(rows, versions[literal], literals[literal].atom.terms)
-                return self.engine.keep_columns(joined, keep)
-            case Meet(variable, numbers, keep):
-                factors = [(versions[i], literals[i].atom.terms) for i in numbers]
-                return self.engine.meet(rows, variable, factors, keep)
-            case Antijoin(literal):
-                return self.engine.antijoin(rows, versions[literal], literals[literal].atom.terms)
-            case Select() | Extend():
-                return apply_built_in(self.engine, step, rows)
 
 
 def apply_built_in(engine: Engine[R, F, T], step: Step, rows: R) -> R:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Generic
+from functools import partial
+from typing import Generic, TypeVar
 
 from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.program.model import Predicate
@@ -32,29 +33,26 @@ class Materialisation(Generic[R, F, T]):
 
     def table(self, predicate: Predicate) -> T:
         if predicate not in self.tables:
-            self.tables[predicate] = self.engine.table(predicate.arity)
+            self.set_table(predicate, self.engine.table(predicate.arity))
         return self.tables[predicate]
 
+    def set_table(self, predicate: Predicate, table: T) -> None:
+        set_noted(self.engine, self.tables, predicate, table)
+
     def add_view(self, predicate: Predicate, rows: F) -> None:
-        view = self.views[predicate] = View[F, T](self.engine.table(predicate.arity))
+        view = View[F, T](self.engine.table(predicate.arity))
         view.runs = () if self.engine.is_empty(rows) else (rows,)
+        set_noted(self.engine, self.views, predicate, view)
+
+    def set_runs(self, predicate: Predicate, runs: tuple[F, ...]) -> None:
+        view = self.views[predicate]
+        self.engine.note(partial(setattr, view, "runs", view.runs))
+        view.runs = runs
 
     def drop(self, predicates: Iterable[Predicate]) -> None:
         for predicate in predicates:
-            self.tables.pop(predicate, None)
-            self.views.pop(predicate, None)
-
-    def note(self) -> None:
-        """Before an update: what there is, so that it can be taken back. What tables hold, the engine notes."""
-        tables, views = dict(self.tables), dict(self.views)
-        runs = {p: view.runs for p, view in views.items()}
-
-        def restore() -> None:
-            self.tables, self.views = tables, views
-            for predicate, view in views.items():
-                view.runs = runs[predicate]
-
-        self.engine.note(restore)
+            drop_noted(self.engine, self.tables, predicate)
+            drop_noted(self.engine, self.views, predicate)
 
     def bytes(self) -> int:
         runs = (run for view in self.views.values() for run in view.runs)
@@ -67,6 +65,24 @@ class Materialisation(Generic[R, F, T]):
             [*self.tables.values(), *(view.nothing for view in views)],
             [run for view in views for run in view.runs],
         )
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def set_noted(engine: Engine[R, F, T], kept: dict[Key, Value], key: Key, value: Value) -> None:
+    """Set an entry, as far as the update that does so is not taken back."""
+    restore = partial(kept.__setitem__, key, kept[key]) if key in kept else partial(kept.pop, key, None)
+    engine.note(restore)  # type: ignore[arg-type]
+    kept[key] = value
+
+
+def drop_noted(engine: Engine[R, F, T], kept: dict[Key, Value], key: Key) -> None:
+    """Drop an entry, likewise."""
+    if key in kept:
+        engine.note(partial(kept.__setitem__, key, kept[key]))
+        del kept[key]
 
 
 def merge_runs(

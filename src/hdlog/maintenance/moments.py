@@ -121,8 +121,8 @@ class Moments(Generic[R, F, T]):
         """The update is over: views are what they are now."""
         for predicate, change in self._views.items():
             if predicate in self.kept.views:
-                view = self.kept.views[predicate]
-                view.runs = self._merge(predicate, view.runs, change.runs)
+                runs = self.kept.views[predicate].runs
+                self.kept.set_runs(predicate, self._merge(predicate, runs, change.runs))
 
     def _merge(self, predicate: Predicate, runs: tuple[F, ...], more: Iterable[F]) -> tuple[F, ...]:
         return merge_runs(self.engine, runs, more, predicate.arity, self.numbers.small_view_run)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T
@@ -14,7 +15,7 @@ from hdlog.maintenance.aggregation import AggregateModule
 from hdlog.maintenance.changes import Module
 from hdlog.maintenance.components import Component, Step, nodes_of
 from hdlog.maintenance.hypertree import HypertreeModule
-from hdlog.maintenance.materialisation import Materialisation
+from hdlog.maintenance.materialisation import Materialisation, drop_noted, set_noted
 from hdlog.maintenance.moments import Moments
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.standard import StandardModule
@@ -54,17 +55,9 @@ class Planning(Generic[R, F, T]):
         """A new update."""
         self._visited = set()
 
-    def note(self) -> None:
-        """Before an update: what there is, so that it can be taken back."""
-        rules, nodes, inner = dict(self.rules), dict(self.nodes), dict(self._inner)
-
-        def restore() -> None:
-            self.rules, self.nodes, self._inner = rules, nodes, inner
-
-        self.engine.note(restore)
-
     def set_rules(self, rules: Iterable[Rule]) -> None:
         """The rules there are from now on; those that stay are evaluated as before."""
+        self.engine.note(partial(setattr, self, "rules", self.rules))
         self.rules = {rule: self.rules.get(rule) or Planned(self._module(rule)) for rule in rules}
         self._has_changed = True
 
@@ -114,7 +107,8 @@ class Planning(Generic[R, F, T]):
         plan = plan_rule(rule, statistics, self.tuning, recursive)
         before = planned.plan
         same = before is not None and (before.method, before.roots) == (plan.method, plan.roots)
-        self.rules[rule] = Planned(planned.module if same else self._module_for(plan), plan, sizes)
+        module = planned.module if same else self._module_for(plan)
+        set_noted(self.engine, self.rules, rule, Planned(module, plan, sizes))
         self._has_changed = self._has_changed or not same
 
     def _module_for(self, plan: RulePlan) -> Module[F, T]:
@@ -162,13 +156,14 @@ class Planning(Generic[R, F, T]):
             if predicate not in self.nodes:
                 self.kept.add_view(predicate, rows)
         else:
-            table = self.kept.tables[predicate] = engine.table(predicate.arity)
+            table = engine.table(predicate.arity)
+            self.kept.set_table(predicate, table)
             if inner or not self.tuning.counting:
                 engine.grow(table, rows, "recursive")
             else:
                 engine.recount(table, engine.no_facts(predicate.arity), rows)
-        self.nodes[predicate] = node
-        self._inner[predicate] = inner
+        set_noted(engine, self.nodes, predicate, node)
+        set_noted(engine, self._inner, predicate, inner)
 
     def drop_unused(self) -> None:
         """Nodes that no rule uses go."""
@@ -179,7 +174,8 @@ class Planning(Generic[R, F, T]):
         unused = [p for p in self.nodes if p not in used]
         self.kept.drop(unused)
         for predicate in unused:
-            del self.nodes[predicate], self._inner[predicate]
+            drop_noted(self.engine, self.nodes, predicate)
+            drop_noted(self.engine, self._inner, predicate)
 
 
 def _nodes(component: Component[R, F, T]) -> Sequence[Node[R, F, T]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from hdlog.engines.protocol import F, R, T, Version
-from hdlog.maintenance.changes import Change
+from hdlog.maintenance.changes import Change, Heads
+from hdlog.maintenance.evaluation import Timed
 from hdlog.maintenance.nodes import Node
 from hdlog.plan.bodies import Read
 from hdlog.program.model import Predicate
@@ -19,11 +20,18 @@ FactSets = dict[Predicate, F]
 """Facts by predicate; predicates without facts are left out."""
 
 
+Procedure = Callable[[Any, "Round[Any, F, T]"], Heads[F]]
+"""Add^r, Del^r or Red^r: what a rule with a hypertree derives in a round."""
+
+
 class Round(Mapping[Read, Change[F, T]], Generic[R, F, T]):
     """Changes by literal, found when they are asked for. A node has one once it is evaluated."""
 
-    def __init__(self, run: Run[R, F, T], delta: FactSets[F], is_first: bool) -> None:
+    def __init__(
+        self, run: Run[R, F, T], delta: FactSets[F], is_first: bool, procedure: Procedure[F, T]
+    ) -> None:
         self.run = run
+        self.procedure = procedure
         self.engine = run.engine
         self.delta = delta
         self.is_first = is_first
@@ -54,7 +62,8 @@ class Round(Mapping[Read, Change[F, T]], Generic[R, F, T]):
         if node.predicate in self.run.inner and read not in self._changes:
             rows = self.engine.no_facts(node.predicate.arity)
             if any(not self.engine.is_empty(self[r].delta) for r in node.reads):
-                rows = self.run.evaluation.node_rows(node, self)
+                with Timed(self.run.evaluation.spent, node.rule):
+                    rows = node.changed_rows(self)
             self._changes[read] = self.update(node, rows)
 
     # What differs from phase to phase.

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable, PairTable, pack, part, part_columns, unpack
-from hdlog.program.ntriples import SKOLEM, SkolemPart, parse_term, skolem_parts, skolem_text, term_text
+from hdlog.program.ntriples import (
+    SKOLEM,
+    SkolemPart,
+    parse_term,
+    skolem_parts,
+    skolem_text,
+    term_text,
+    unquote,
+)
 from hdlog.program.terms import Constant, Literal
 from hdlog.reading.identifiers import INTEGER_MARK, INTEGERS
 from hdlog.reading.kernels import DOUBLE, INTEGER, OTHER, PLAIN
@@ -137,10 +145,12 @@ class Dictionary:
     def _encode_parts(self, parts: Sequence[SkolemPart]) -> int:
         made: list[Ids] = []
         waiting, self._waiting = self._waiting, []  # none of them is among the arguments
-        for name, arguments in parts:
-            columns = [made[a] if isinstance(a, int) else self.encode([a]) for a in arguments]
-            made.append(self.encode_skolems(name, columns, 1))
-        self._waiting = waiting
+        try:
+            for name, arguments in parts:
+                columns = [made[a] if isinstance(a, int) else self.encode([a]) for a in arguments]
+                made.append(self.encode_skolems(name, columns, 1))
+        finally:
+            self._waiting += waiting
         return int(made[-1][0])
 
     def encode_terms(self, terms: Iterable[Constant]) -> Ids:
@@ -232,9 +242,7 @@ class Dictionary:
         return integers, skolems
 
     def _name(self, identifier: int) -> str:
-        term = self.term(identifier)
-        assert isinstance(term, Literal), "names of Skolem terms are strings"
-        return term.lexical
+        return unquote(self.text(identifier))
 
     # Without what nobody uses.
 

@@ -28,9 +28,8 @@ class Joins(Statistics):
 
     def join(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
         interrupts.check()
-        sources: list[tuple[Source, int]] = [(version.table, 1)] if len(version.table) else []
-        sources += [(f, 1) for f in version.plus if len(f)] + [(f, -1) for f in version.minus if len(f)]
-        parts = [self._join(left, source, terms).scale(sign) for source, sign in sources if len(left)]
+        sources = [(source, 1) for source in sources_of(version)] + [(facts, -1) for facts in version.minus]
+        parts = [self._join(left, s, terms).scale(sign) for s, sign in sources if len(s) and len(left)]
         if not parts:
             names = [*left.columns, *(t.name for t in terms if isinstance(t, Variable))]
             return Relation({n: np.empty(0, np.uint32) for n in names}, 0)

@@ -33,10 +33,10 @@ class Tables(FactSets):
     def delete(self, table: Table, facts: Facts) -> None:
         table.delete(facts)
 
-    def select_live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
+    def _select_live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
         return facts.take(table.contains(facts.keys) == wanted).once()
 
-    def select_founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
+    def _select_founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
         def test(run: SupportedRun, at: Rows) -> NDArray[np.bool_]:
             return np.asarray(((run.asserted[at] != 0) | (run.nonrecursive[at] != 0)) == wanted)
 
@@ -61,9 +61,9 @@ class Tables(FactSets):
         self.adjust(table, asserted, "asserted")
         self.adjust(table, signed, "nonrecursive")
         touched = union(asserted.once(), signed.once())
-        holding = self.select_founded(table, touched)
-        added = self.select_live(table, holding, wanted=False)
-        removed = self.select_live(table, touched.minus(holding))
+        holding = self._select_founded(table, touched)
+        added = self._select_live(table, holding, wanted=False)
+        removed = self._select_live(table, touched.minus(holding))
         table.insert(added)
         table.delete(removed)
         return added, removed
@@ -72,8 +72,8 @@ class Tables(FactSets):
         self.adjust(table, asserted, "asserted")
         self.adjust(table, signed, "nonrecursive")
         touched = union(asserted.once(), signed.once())
-        gained = self.select_live(table, self.select_founded(table, touched), wanted=False)
-        return self.select_live(table, self.select_founded(table, touched, wanted=False)), gained
+        gained = self._select_live(table, self._select_founded(table, touched), wanted=False)
+        return self._select_live(table, self._select_founded(table, touched, wanted=False)), gained
 
     def select_asserted(self, table: Table, facts: Facts) -> Facts:
         return table.select(facts, lambda run, at: run.asserted[at] != 0).once()

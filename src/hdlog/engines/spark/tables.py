@@ -67,13 +67,6 @@ class Tables(FactSets):
 
             self.journal.note(restore)
 
-    def select_live(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
-        return self._look_up(table, facts, f"l = {int(wanted)}", not wanted)
-
-    def select_founded(self, table: Table, facts: Facts, wanted: bool = True) -> Facts:
-        condition = "(a <> 0 OR n <> 0)"
-        return self._look_up(table, facts, condition if wanted else f"NOT {condition}", not wanted)
-
     def select_supported(self, table: Table, facts: Facts) -> Facts:
         return self._look_up(table, facts, "(a <> 0 OR n <> 0 OR r <> 0)")
 
