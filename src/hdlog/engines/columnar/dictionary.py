@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable, PairTable, pack, part, part_columns, unpack
+from hdlog.engines.columnar.term_source import TermSource
 from hdlog.program.ntriples import (
     SKOLEM,
     SkolemPart,
@@ -28,27 +29,10 @@ from hdlog.reading.kernels import DOUBLE, INTEGER, OTHER, PLAIN
 from hdlog.reading.term_table import TermTable, classify
 from hdlog.tuning import Numbers
 
-__all__ = ["DOUBLE", "INTEGER", "OTHER", "PLAIN", "Dictionary", "TermSource"]
+__all__ = ["DOUBLE", "INTEGER", "OTHER", "PLAIN", "Dictionary"]
 
 _NO_TEXT = -1
 _MOST_CONSTANTS = 100_000
-
-
-class TermSource(Protocol):
-    """Terms that are kept elsewhere, such as in a store, with numbers from 0 on."""
-
-    typed: bool
-    """whether there may be a literal with a datatype or language among them"""
-
-    def __len__(self) -> int: ...
-
-    def find(self, texts: pa.Array) -> NDArray[np.int64]:
-        """The number of each, -1 for those that are not there."""
-        ...
-
-    def take(self, numbers: NDArray[np.int64] | None = None) -> pa.Array:
-        """The texts with these numbers, or all, as large strings."""
-        ...
 
 
 class Dictionary:
