@@ -27,12 +27,18 @@ class Step:
     def members(self) -> frozenset[Predicate]:
         return frozenset(self.predicates)
 
-    @property
+    @cached_property
     def has_aggregates(self) -> bool:
         return any(isinstance(item, Aggregate) for rule in self.rules for item in rule.body)
 
+    @cached_property
+    def _recursive(self) -> frozenset[Rule]:
+        return frozenset(
+            rule for rule in self.rules if any(a.predicate in self.members for a, _ in body_atoms(rule.body))
+        )
+
     def is_recursive(self, rule: Rule) -> bool:
-        return any(atom.predicate in self.members for atom, _ in body_atoms(rule.body))
+        return rule in self._recursive
 
 
 class Schedule:

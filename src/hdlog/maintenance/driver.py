@@ -165,7 +165,7 @@ class Driver(Generic[R, F, T]):
     def _counts_as_recursive(self, step: Step, rule: Rule, leaving: Sequence[Rule] = ()) -> bool:
         """Whether the derivations by a rule are recursive support."""
         with_leaving = replace(step, rules=(*step.rules, *leaving))
-        return step.is_recursive(rule) or not (self.tuning.counting or with_leaving.has_aggregates)
+        return with_leaving.is_recursive(rule) or not (self.tuning.counting or with_leaving.has_aggregates)
 
     def _move(self, module: Module[F, T], number: int, predicate: Predicate, to_recursive: bool) -> None:
         reads = module.sources

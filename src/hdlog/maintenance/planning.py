@@ -21,7 +21,6 @@ from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.standard import StandardModule
 from hdlog.maintenance.statistics import TableStatistics
 from hdlog.maintenance.views import ViewModule
-from hdlog.plan.bodies import Body
 from hdlog.plan.planner import RulePlan, plan_rule
 from hdlog.program.model import Aggregate, Predicate, Rule
 from hdlog.tuning import Tuning
@@ -96,7 +95,7 @@ class Planning(Generic[R, F, T]):
         """Planned when its body first has facts, and again when they have become many more or fewer. A new tree takes over the
         nodes it shares with the old one."""
         planned = self.rules[rule]
-        sources = Body(rule).reads
+        sources = planned.module.sources
         if isinstance(planned.module, AggregateModule) or len(sources) < 2:
             return
         sizes = {p: statistics.size(p) for p, _ in sources}

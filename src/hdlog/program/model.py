@@ -160,6 +160,14 @@ class Rule:
     span: Span | None = field(default=None, compare=False, repr=False)
     method: EvaluationMethod | None = None
     """how to evaluate it, where the author knows better"""
+    _hash: int = field(init=False, compare=False, repr=False)
+    """worked out once: rules are keys wherever something is known of them"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.heads, self.body, self.method)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def is_fact(self) -> bool:
