@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from hdlog.program.renaming import without_names
 from hdlog.program.types import attribute_layout
 from hdlog.reading.chunks import Chunk
 from hdlog.reading.files import find_splits, read_split
-from hdlog.reading.objects import Collector, FactInput
+from hdlog.reading.objects import Collector, FactInput, find_misspelt
 from hdlog.reasoning import ByPredicate, Reasoning, Row, Update, check_program, facts_of
 from hdlog.report.explain import describe
 from hdlog.text import ENDINGS, Dialect, parse, read
@@ -201,6 +202,8 @@ class Reasoner(Generic[Shown]):
         guard = interrupts.Guard()
         with guard, self._alone():
             come, go = (self._encode(given) for given in (add, delete))
+            for warning in find_misspelt(self.program, come):
+                warnings.warn(warning.removeprefix("warning: "), stacklevel=2)
             return self._reasoning.update(come, go)
 
     def _encode(self, given: FactInput) -> dict[Predicate, Any]:

@@ -32,6 +32,7 @@ from hdlog.program.terms import (
     Literal,
     Variable,
     boolean,
+    double,
     integer,
     string,
 )
@@ -119,13 +120,14 @@ def test_a_rule_may_have_several_heads() -> None:
     assert len(only(":p[?x], :q[?x], :r[?x, ?x] :- :s[?x] .").heads) == 3
 
 
-def test_constants_keep_their_lexical_form() -> None:
-    rule = only(':f["x"@en-GB, "y"^^xsd:date, -05, 1.50, 2e3, true, _:b, 7] .')
+def test_constants_keep_their_lexical_form_but_bare_doubles() -> None:
+    rule = only(':f["x"@en-GB, "y"^^xsd:date, -05, 1.50, 2e3, "2e3"^^xsd:double, true, _:b, 7] .')
     assert rule.heads[0].terms == (
         Literal("x", LANG_STRING, "en-gb"),
         Literal("y", XSD + "date"),
         integer(0).__class__("-05", XSD + "integer"),
         Literal("1.50", XSD_DECIMAL),
+        double(2000.0),
         Literal("2e3", XSD_DOUBLE),
         Literal("true", XSD_BOOLEAN),
         BlankNode("b"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -616,6 +618,38 @@ def test_blank_nodes_are_those_of_their_file(tmp_path: Path) -> None:
     assert len(nodes[2]) == 5
     again = [read_split(s) for s in find_splits([tmp_path])]
     assert [chunk.texts for chunk in again] == [chunk.texts for chunk in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "line"),
+    [
+        ('x,y\n1,5" pipe\n2,b\n', ['5" pipe', "b"], 0),
+        ('x,y\n1,"open\n2,b\n', ["b"], 2),
+        ('x,y\n1,a\n2,"open\n', ["a"], 3),
+        ('x,y\n1,"two\nlines"\n2,"a ""q"" b"\n', ["two\nlines", 'a "q" b'], 0),
+        ('x,y\n1,"a"b"\n2,""\n', ['ab"', ""], 0),
+    ],
+)
+def test_a_quote_opens_a_value_only_at_its_beginning(text: str, values: list[str], line: int) -> None:
+    chunk = read(text, "f.csv", lenient=True)
+    assert sorted(t for t in chunk.texts.to_pylist()) == sorted(map(quote, values))
+    assert [p.rsplit("/")[-1] for p in chunk.problems] == (
+        [f"f.csv:{line}: a quote that is not closed"] if line else []
+    )
+    if line:
+        with pytest.raises(InputError, match=f":{line}: a quote that is not closed"):
+            read(text, "f.csv")
+
+
+def test_records_with_quotes_are_found_as_by_the_csv_module() -> None:
+    chance = random.Random(4)
+    for _ in range(300):
+        text = "".join(chance.choice('ab,"\n') for _ in range(chance.randrange(12)))
+        data = np.frombuffer(text.encode(), np.uint8)
+        starts = np.empty(len(text) + 2, np.int64)
+        count = kernels.find_records(data, ord(","), starts)
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=False))
+        assert count == len(rows)
 
 
 def test_a_label_is_not_taken_for_a_node_without_one() -> None:

@@ -122,8 +122,8 @@ def files(tmp_path: Path) -> Path:
 def test_rdf_files_are_read(files: Path, name: str) -> None:
     reasoner = Reasoner(TYPES)
     reasoner.update(add=files / name)
-    assert rows(reasoner, "u:A") == {("u:1",)}
-    assert rows(reasoner, "u:C") == {("u:2",)}
+    assert rows(reasoner, "u:A") == {(Iri("u:1"),)}
+    assert rows(reasoner, "u:C") == {(Iri("u:2"),)}
 
 
 @pytest.mark.parametrize("name", ["edge.csv", "edge.tsv", "edge.facts", "edge.facts.gz", "edge.parquet"])

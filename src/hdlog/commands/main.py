@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 from typing import Annotated
 
@@ -51,10 +53,11 @@ def main() -> None:
     except HdlogError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
     except OSError as error:
+        if error.errno == errno.EPIPE:
+            # Whoever reads has enough. What is left in the buffer goes nowhere, without a word.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
         place = f"{error.filename}: " if error.filename else ""
         print(f"{place}{error.strerror or error}", file=sys.stderr)
         sys.exit(OPERATING_SYSTEM)

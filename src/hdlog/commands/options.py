@@ -19,7 +19,7 @@ DATA_HELP = (
 FactFolder = Annotated[Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")]
 RuleDialect = Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")]
 MemoryBudget = Annotated[
-    float | None, typer.Option(help="Memory budget in GB; 80 % of the machine by default.")
+    float | None, typer.Option(min=0.001, help="Memory budget in GB; 80 % of the machine by default.")
 ]
 MaxRounds = Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")]
 MaxFacts = Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")]

@@ -29,7 +29,7 @@ from hdlog.commands.options import (
     SummaryAsJson,
     Without,
 )
-from hdlog.errors import UsageError
+from hdlog.errors import INTERRUPTED, UsageError
 from hdlog.text import ENDINGS
 from hdlog.tuning import Tuning
 
@@ -40,7 +40,7 @@ def load(
     overwrite: Overwrite = False,
     lenient: Lenient = False,
     master: Master = "local[*]",
-    memory: Annotated[float | None, typer.Option(help="Memory of Spark in GB.")] = None,
+    memory: Annotated[float | None, typer.Option(min=0.01, help="Memory of Spark in GB.")] = None,
     json_: SummaryAsJson = False,
 ) -> None:
     """Read files of facts into a new store, without reasoning."""
@@ -127,10 +127,14 @@ def update(
         )
         summary = update_store(store, add or [], delete or [], settings)
     change = summary.pop("change")
-    if not quiet and not json_:
-        for line in change_lines(change):
-            print(line)
-    summarise(summary, json_)
+    try:
+        if not quiet and not json_:
+            for line in change_lines(change):
+                print(line)
+        summarise(summary, json_)
+    except KeyboardInterrupt:
+        print(f"interrupted: the change is in {store}, the rest of it was not printed", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def export(
@@ -189,7 +193,7 @@ def stream(
     once: Annotated[
         bool, typer.Option("--once", help="Stop when all files that are there are done.")
     ] = False,
-    every: Annotated[float, typer.Option(help="Seconds between looks at the folder.")] = 1.0,
+    every: Annotated[float, typer.Option(min=0.01, help="Seconds between looks at the folder.")] = 1.0,
     engine: EngineOption = "auto",
     master: Master = "local[*]",
     memory: MemoryBudget = None,

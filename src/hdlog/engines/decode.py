@@ -14,7 +14,7 @@ from hdlog.program.model import Predicate
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant
 from hdlog.writing.sheets import Columns, Sheet
-from hdlog.writing.values import column_type, convert_column
+from hdlog.writing.values import column_type, convert_column, exact_value
 
 
 class FactTable:
@@ -55,12 +55,21 @@ class FactTable:
         return self._rows
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of plain Python values."""
-        return (
-            zip(*(column.to_pylist() for column in self.arrow.columns), strict=True)
-            if self._arity
-            else iter([()] * len(self))
-        )
+        """Rows of Python values: numbers, strings, booleans, dates; terms where there is no such value.
+
+        Given back as facts, they are the same facts.
+        """
+        if not self._arity:
+            return iter([()] * len(self))
+        return zip(*(self._python_values(ids) for ids in self._columns), strict=True)
+
+    def _python_values(self, ids: Ids) -> list[Any]:
+        for numbers in (self._dictionary.integer_values(ids), self._dictionary.double_values(ids)):
+            if numbers is not None:
+                return list(numbers.tolist())
+        unique, inverse = np.unique(ids, return_inverse=True)
+        values = [exact_value(text) for text in self._dictionary.texts(unique)]
+        return [values[i] for i in inverse.tolist()]
 
     def __repr__(self) -> str:
         return f"<{len(self):,} facts of {self._arity} arguments>"

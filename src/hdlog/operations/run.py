@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from hdlog.program.directives import TableFile, table_file
 from hdlog.program.model import Predicate, Program
 from hdlog.program.types import attribute_layout
 from hdlog.reading.files import find_splits, read_split
-from hdlog.reading.objects import find_misspelt
+from hdlog.reading.objects import arities_in, check_arities, find_misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
 from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.report.explain import describe
@@ -53,6 +54,7 @@ def run_program(
     chunks = [
         read_split(s, attribute_layout(program), lenient) for s in splits_of(program, files, fact_folder)
     ]
+    check_arities(arities_in(program), (p for chunk in chunks for p in chunk.facts))
     facts = engine.encode_chunks(chunks)
     loaded = time.perf_counter()
     trace = Trace(Limits(max_rounds, max_facts), progress)
@@ -216,7 +218,10 @@ def sheet_of(reasoner: AnyReasoning, predicate: Predicate) -> Sheet:
 def _write_everything(reasoner: AnyReasoning, out: Path) -> list[str]:
     sheets = [sheet_of(reasoner, p) for p in reasoner.counts()]
     if str(out) == "-":
-        _, left = write_triples(sheets, sys.stdout.buffer)
+        _, left = write_triples([s for s in sheets if is_triple(s.predicate)], sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        for sheet in (s for s in sheets if not is_triple(s.predicate)):
+            _print_table(sheet, "\t", quotes=True)
         return [f"warning: left out: {line}" for line in left]
     path = out / "materialised.nt"
     with write_whole(path) as file:
@@ -237,16 +242,20 @@ def _write_output(file: TableFile, program: Program, reasoner: AnyReasoning, out
     if file.kind == "stdoutprintsize":
         print(f"{file.name}\t{sheet.rows}")
     elif file.kind == "stdout" or str(out) == "-":
-        declared = program.declared.get(file.name)
-        names = [a.name for a in declared.attributes] if declared is not None else []
-        rule = "-" * 15
-        print(f"{rule}\n{file.name}\n{file.delimiter.join(names)}\n{'=' * 15}", flush=True)
-        _write_rows(file, sheet, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-        print("=" * 15)
+        _print_table(sheet, file.delimiter, quotes=True)
     else:
         with write_whole((out or Path()) / _file_name(file)) as stream:
             _write_rows(file, sheet, stream)
+
+
+def _print_table(sheet: Sheet, delimiter: str, quotes: bool) -> None:
+    """On the screen, as Soufflé prints a relation."""
+    rows = io.BytesIO()
+    write_table(sheet, rows, delimiter, (), quotes, ordered=sheet.rows < _ORDERED)
+    print(f"{'-' * 15}\n{sheet.predicate.name}\n{delimiter.join(sheet.names)}\n{'=' * 15}", flush=True)
+    sys.stdout.buffer.write(rows.getbuffer())
+    sys.stdout.buffer.flush()
+    print("=" * 15)
 
 
 def _file_name(file: TableFile) -> str:

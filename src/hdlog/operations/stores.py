@@ -20,6 +20,7 @@ from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.operations.run import input_splits, read_rules, unknown_predicates
 from hdlog.program.model import Program
 from hdlog.program.types import attribute_layout
+from hdlog.reading.objects import arities_in, check_arities, find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
 from hdlog.reasoning import Reasoning, Update
 from hdlog.store.columnar import EmbeddedGate
@@ -145,6 +146,7 @@ def read_into(store: Store, splits: Sequence[Split], program: Program, settings:
     """Facts of files with ids of the store, which has their terms from now on."""
     jobs, parallel = jobs_for(splits, settings)
     loaded = ingest(store, splits, jobs, attribute_layout(program), settings.lenient, parallel)
+    check_arities(arities_in(program), (f.predicate for f in loaded.facts))
     manifest = store.manifest
     store.admit(
         terms=loaded.terms,
@@ -263,6 +265,7 @@ def materialise(
         f"{loaded.rows:,} facts read in {read_ - started:.1f} s, {len(reasoner):,} after materialisation in "
         f"{done - read_:.1f} s, written to {folder} in {end - done:.1f} s",
         *_skips(loaded),
+        *find_misspelt(program, (f.predicate for f in loaded.facts)),
         *unknown_predicates(program, reasoner),
     ]
     return {
@@ -343,6 +346,7 @@ def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Se
         f"engine: {living.work.engine_name} ({living.work.why})",
         f"{change} in {done - ready:.2f} s; the store was read in {ready - started:.1f} s and written in {end - done:.1f} s",
         *(line for part in loaded for line in _skips(part)),
+        *find_misspelt(living.program, (f.predicate for part in loaded for f in part.facts)),
     ]
     return {
         "engine": living.work.engine_name,

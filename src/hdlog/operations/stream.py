@@ -77,6 +77,7 @@ class Stream:
         try:
             self._take(batch, number)
         except BaseException as error:
+            # Raised, so that Spark does not count the batch as done.
             self.failed = error
             raise
 
@@ -87,7 +88,11 @@ class Stream:
             self.tell(f"batch {number}: in the store already")
             return
         rows = batch.orderBy("modified", "name").collect()
-        paths = [self.changes / row.name for row in rows]
+        listed = [self.changes / row.name for row in rows]
+        paths = [path for path in listed if path.exists()]
+        for path in listed:
+            if path not in paths:
+                self.tell(f"batch {number}: {path.name} is gone, and left out")
         started = time.perf_counter()
         change, _ = self.living.update([_sides(path) for path in paths])
         self._write(change, number, paths)

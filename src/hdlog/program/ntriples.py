@@ -79,7 +79,7 @@ def skolem_text(root: Node, take_apart: Callable[[Node], str | tuple[str, Sequen
     while waiting:
         text_or_parts = take_apart(waiting.pop())
         if isinstance(text_or_parts, str):
-            tokens.append(f"t{_hex(text_or_parts)}")
+            tokens.append(text_token(text_or_parts))
         else:
             name, arguments = text_or_parts
             tokens.append(skolem_token(name, len(arguments)))
@@ -151,6 +151,11 @@ def skolem_parts(text: str) -> list[SkolemPart] | None:
     except (ValueError, IndexError):
         return None
     return parts if len(waiting) == 1 and waiting == [len(parts) - 1] else None
+
+
+def text_token(text: str) -> str:
+    """An argument that is no Skolem term, in the text of one."""
+    return f"t{_hex(text)}"
 
 
 def skolem_token(name: str, count: int) -> str:

@@ -71,9 +71,15 @@ def attribute_types(program: Program) -> dict[str, tuple[str, ...]]:
 
 
 def attribute_layout(program: Program) -> dict[str, tuple[Attribute, ...]]:
-    """Per declared predicate its attributes, with primitive types; empty ones where there is none."""
+    """Per declared predicate its attributes, with primitive types; empty ones where there is none.
+
+    What rules have without arguments needs no declaration: it has no attributes.
+    """
     known = resolve(program.types)
-    return {
+    arities: dict[str, set[int]] = {}
+    for predicate in program.predicates:
+        arities.setdefault(predicate.name, set()).add(predicate.arity)
+    return {name: () for name, several in arities.items() if several == {0}} | {
         d.name: tuple(Attribute(a.name, known.get(a.type, "")) for a in d.attributes)
         for d in program.declarations
     }

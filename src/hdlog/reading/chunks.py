@@ -76,6 +76,8 @@ class Intake:
         return [columns.index(n) for n in declared]
 
     def add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
+        if predicate.name.startswith("#"):
+            raise InputError(f"{predicate.name}: names that begin with # are for hdlog's own predicates")
         if rows:
             self._parts.setdefault(predicate, []).append(columns)
             self.rows += rows

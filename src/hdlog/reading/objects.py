@@ -56,7 +56,7 @@ class Collector(Intake):
         self._read_files = read_files
         self._chunks: list[Chunk] = []
         self._rows: dict[Predicate, list[Sequence[Any]]] = {}
-        self._arities = _arities(program)
+        self._arities = arities_in(program)
 
     def chunks(self) -> list[Chunk]:
         """Everything that has come in."""
@@ -64,17 +64,8 @@ class Collector(Intake):
             self._add_rows(predicate, rows)
         self._rows = {}
         chunks = [*self._chunks, self.chunk()] if self.rows else self._chunks
-        for predicate in dict.fromkeys(p for chunk in chunks for p in chunk.facts):
-            self._check_arity(predicate)
+        check_arities(self._arities, (p for chunk in chunks for p in chunk.facts))
         return chunks
-
-    def _check_arity(self, predicate: Predicate) -> None:
-        known = self._arities.get(predicate.name)
-        if known is not None and predicate.arity not in known:
-            wanted = " or ".join(map(str, sorted(known)))
-            raise InputError(
-                f"a fact of {predicate.name} has {predicate.arity} arguments; in the rules it has {wanted}"
-            )
 
     # Anything.
 
@@ -168,7 +159,15 @@ class Collector(Intake):
         if isinstance(table, Terms):
             self._take_terms(name, table)
             return
-        arrow = _as_arrow(table)
+        if isinstance(table, np.ndarray):
+            table = [tuple(row) if isinstance(row, list) else (row,) for row in table.tolist()]
+        try:
+            arrow = _as_arrow(table)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
+            # Columns of objects: each value is looked at by itself.
+            frame = table.to_frame() if _is_series(table) else table
+            self._take_objects(name, frame)
+            return
         if arrow is not None:
             self.arrow(name, arrow)
             return
@@ -179,6 +178,11 @@ class Collector(Intake):
         with interrupts.let_through():
             rows = list(table)
         for row in rows:
+            if isinstance(row, Mapping):
+                keys = list(map(str, row))
+                order = self.order(_name(name), keys, f"{_name(name)}: ")
+                several = list(row.values())
+                row = tuple(several[i] for i in order)
             values = row if isinstance(row, tuple | list) else (row,)
             predicate = name if isinstance(name, Predicate) else Predicate(name, len(values))
             if len(values) != predicate.arity:
@@ -192,6 +196,14 @@ class Collector(Intake):
             raise InputError(f"{predicate} has {predicate.arity} arguments, the facts {len(columns)}")
         self.types(predicate, "")
         self.add(predicate, [self.terms.add_texts(c) for c in columns], len(table) if columns else 1)
+
+    def _take_objects(self, name: str | Predicate, frame: Any) -> None:
+        """A table of pandas with values of several kinds in a column."""
+        predicate = name if isinstance(name, Predicate) else Predicate(name, len(frame.columns))
+        arranged, _ = self.arrange(predicate, list(map(str, frame.columns)))
+        named = dict(zip(map(str, frame.columns), frame.columns, strict=True))
+        rows = list(zip(*(frame[named[n]].tolist() for n in arranged), strict=True))
+        self._rows.setdefault(predicate, []).extend(rows)
 
     def arrow(self, name: str | Predicate, table: pa.Table) -> None:
         predicate = name if isinstance(name, Predicate) else Predicate(name, table.num_columns)
@@ -215,7 +227,7 @@ class Collector(Intake):
     def arrange(self, predicate: Predicate, names: Sequence[str]) -> tuple[list[str], list[str]]:
         """The columns of a table in the order of the arguments of its predicate, and their declared types."""
         types = self.types(predicate, f"{predicate.name}: ")
-        self._check_arity(predicate)
+        check_arities(self._arities, [predicate])
         return [names[i] for i in self.order(predicate.name, names, f"{predicate.name}: ")], types
 
     # Graphs.
@@ -279,7 +291,21 @@ def _combine(column: pa.ChunkedArray) -> pa.Array:
     return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
 
 
-def _arities(program: Program) -> dict[str, set[int]]:
+Arities = Mapping[str, set[int]]
+"""By name of a table, with how many arguments it occurs."""
+
+
+def check_arities(known: Arities, facts: Iterable[Predicate]) -> None:
+    """Refuse facts of tables that rules have with another number of arguments."""
+    for predicate in dict.fromkeys(facts):
+        if predicate.arity not in known.get(predicate.name, {predicate.arity}):
+            wanted = " or ".join(map(str, sorted(known[predicate.name])))
+            raise InputError(
+                f"facts of {predicate.name} have {predicate.arity} arguments; in the rules it has {wanted}"
+            )
+
+
+def arities_in(program: Program) -> Arities:
     """With how many arguments tables occur in rules; an IRI may name a class and a property."""
     arities: dict[str, set[int]] = {}
     for rule in program.rules:

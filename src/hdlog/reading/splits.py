@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,10 @@ FORMATS = {
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _BY_LINES = ("nt", "nq", "tsv", "facts", "jsonl")
+_PART = re.compile(r"part-")
+_SPARK_PART = re.compile(r"part-\d{5}(-[0-9a-f-]{36}|-\w+)?([-.]|$)")
+_PIECE, _PIECES = 1 << 16, 1 << 10
+"""Bytes that are looked at together, and in how many places of a file, to tell it from others: all of it up to 64 MB."""
 """Formats in which every line stands for itself; a value of a CSV file may have several."""
 _RDF = ("nt", "nq", "ttl", "rdf")
 MARK = b"\xef\xbb\xbf"
@@ -82,6 +87,11 @@ def find_splits(inputs: Sequence[str | Path], size: int = 64 << 20, name: str = 
     `name` is the predicate of tables that do not say theirs, in place of the name of the file.
     """
     paths = dict.fromkeys(path for entry in inputs for path in _files(str(entry)))
+    triples = [path for path in paths if name and format_of(path) in _RDF]
+    if triples:
+        raise InputError(
+            f"{triples[0]}: triples say their predicates themselves; give the file without the name {name}"
+        )
     return [
         replace(split, name=name or _table_of(path))
         for path in paths
@@ -95,8 +105,11 @@ def _table_of(path: Path) -> str:
 
 
 def _is_part(path: Path) -> bool:
-    return path.name.startswith("part-") and (
-        (path.parent / "_SUCCESS").exists() or format_of(path.parent) == format_of(path)
+    """Whether a file is part of a table that is its folder: by Spark's names, or by the marks that others leave."""
+    return bool(_PART.match(path.name)) and (
+        bool(_SPARK_PART.match(path.name))
+        or (path.parent / "_SUCCESS").exists()
+        or format_of(path.parent) == format_of(path)
     )
 
 
@@ -108,8 +121,9 @@ def size_of(splits: Sequence[Split]) -> int:
 
 def _files(entry: str) -> list[Path]:
     path = Path(entry)
-    if (path / "manifest.json").is_file() and (path / "facts").is_dir():
-        raise InputError(f"{path} is a store; hdlog export writes its facts to files that can be read")
+    for folder in (path, *path.absolute().parents):
+        if (folder / "manifest.json").is_file() and (folder / "facts").is_dir():
+            raise InputError(f"{folder} is a store; hdlog export writes its facts to files that can be read")
     if path.is_dir():
         files = [
             p for p in sorted(path.rglob("*")) if p.is_file() and format_of(p) and not _is_hidden(p, path)
@@ -143,10 +157,13 @@ def format_of(path: Path) -> str:
 
 
 def _cut_into_splits(path: Path, size: int) -> list[Split]:
-    whole = Split(str(path), format_of(path), scope=_scope(path) if format_of(path) in _RDF else "")
+    whole = Split(str(path), format_of(path))
     if not path.is_file():
         with report_input_errors(whole.path):
-            return [replace(whole, data=path.read_bytes())]
+            data = path.read_bytes()
+        return [replace(whole, data=data, scope=hashlib.blake2b(data).hexdigest()[:10])]
+    if whole.format in _RDF:
+        whole = replace(whole, scope=_scope(path))
     if whole.compression:
         return [whole]
     if whole.format == "parquet":
@@ -160,8 +177,20 @@ def _cut_into_splits(path: Path, size: int) -> list[Split]:
 
 
 def _scope(path: Path) -> str:
-    """Blank nodes are those of a file, wherever it is read from."""
-    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:10]
+    """Blank nodes are those of a document: of a file with this content, wherever it is.
+
+    So a file that was added can be deleted again, and one that is written anew has other nodes. Of a large file only a part is looked at.
+    """
+    with report_input_errors(str(path)), path.open("rb") as file:
+        length = path.stat().st_size
+        digest = hashlib.blake2b(str(length).encode())
+        starts = range(0, length, max(_PIECE, length // _PIECES))
+        for start in starts:
+            file.seek(start)
+            digest.update(file.read(_PIECE))
+        file.seek(max(0, length - _PIECE))
+        digest.update(file.read(_PIECE))
+    return digest.hexdigest()[:10]
 
 
 def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:

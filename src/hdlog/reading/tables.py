@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import IO, Any
 
 import numpy as np
@@ -16,16 +17,20 @@ import pyarrow.parquet as pq
 
 from hdlog.errors import InputError
 from hdlog.program.model import Predicate
+from hdlog.reading import kernels
 from hdlog.reading.chunks import Reading
 from hdlog.reading.kernels import Places
 from hdlog.reading.splits import MARK, Split, blocks, content, open_split, report_input_errors
 from hdlog.reading.values import BAD, column_ids, iri_ids, text_ids
 
 _BLOCK = 16 << 20
-PREDICATE, KIND = "hdlog.predicate", "hdlog.kind"
-"""What Parquet files of ours say of the predicate they have the facts of, and of the terms that the texts of a column stand for."""
+PREDICATE, KIND, HOLDS = "hdlog.predicate", "hdlog.kind", "hdlog.holds"
+"""What Parquet files of ours say of the predicate they have the facts of, of the terms that the texts of a column stand for, and of a fact
+without arguments."""
 IRIS, STRINGS = "iri", "string"
 _NONE: dict[int, str] = {}
+_LONGEST_RECORD = 64 << 20
+"""Bytes after which a quote is taken for one that nobody closes."""
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
 
 
@@ -39,7 +44,7 @@ def read_separated(reading: Reading) -> None:
         return
     layout = _Layout(split)
     single = declared is not None and len(declared) == 1 and not layout.quotes and split.columns is None
-    for place, block in layout.blocks():
+    for place, block in layout.blocks(reading):
         columns, ragged = ([_single_column(block)], _NONE) if single else _parse_block(block, layout)
         if columns:
             _add(reading, layout, columns, place, block, ragged)
@@ -118,9 +123,19 @@ class _Layout:
         line = b"\n"
         while line and not line.strip(b"\r\n"):
             line = stream.readline()
-        while self.quotes and line.count(b'"') % 2 == 1 and (more := stream.readline()):
+        while self.quotes and self._is_open(line) and (more := stream.readline()):
             line += more
         return line
+
+    def _find_records(self, block: bytes) -> Places:
+        """Where the records of a block begin, and where the last ends: -1 if its quote is not closed."""
+        data = np.frombuffer(block, np.uint8)
+        starts = np.empty(block.count(b"\n") + 2, np.int64)
+        return starts[: kernels.find_records(data, ord(self.delimiter), starts) + 1]
+
+    def _is_open(self, block: bytes) -> bool:
+        """Whether a block ends within quotes."""
+        return b'"' in block and self._find_records(block)[-1] < 0
 
     def _fields(self, record: bytes) -> list[str]:
         text = record.decode("utf-8-sig", errors="replace").rstrip("\r\n")
@@ -142,24 +157,44 @@ class _Layout:
                 f"{values[0]!r} is a number; a .facts file has no such line"
             )
 
-    def blocks(self) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, reading: Reading) -> Iterator[tuple[int, bytes]]:
         """Whole records, without the header, each block with its place in the file."""
-        waiting = b""
-        header = self.has_header and self.split.start == 0
-        start = 0
+        for start, block in self._whole_records(reading):
+            if start == self._begin and self.has_header and self.split.start == 0:
+                length = block.index(self._first.removeprefix(MARK)) + len(self._first.removeprefix(MARK))
+                yield start + length, block[length:]
+            else:
+                yield start, block
+
+    def _whole_records(self, reading: Reading) -> Iterator[tuple[int, bytes]]:
+        """Blocks that end with a record; a record whose quote is never closed is refused, and its first line left out."""
+        waiting, start = b"", 0
+        self._begin = -1
         for place, block in blocks(self.split, _BLOCK):
-            if not waiting:
-                start = place
+            self._begin = place if self._begin < 0 else self._begin
+            start = start if waiting else place
             waiting += block
-            if self.quotes and waiting.count(b'"') % 2 == 1:
-                continue
-            if header:
-                length = waiting.index(self._first.removeprefix(MARK)) + len(self._first.removeprefix(MARK))
-                start, waiting, header = start + length, waiting[length:], False
-            yield start, waiting
-            waiting = b""
-        if waiting:
-            yield start, waiting
+            if not self.quotes or not self._is_open(waiting):
+                yield start, waiting
+                waiting = b""
+            while len(waiting) > _LONGEST_RECORD and self._is_open(waiting):
+                closed, start, waiting = self._leave_out_open(reading, start, waiting)
+                yield closed
+        while waiting:
+            closed, start, waiting = self._leave_out_open(reading, start, waiting)
+            yield closed
+
+    def _leave_out_open(
+        self, reading: Reading, start: int, block: bytes
+    ) -> tuple[tuple[int, bytes], int, bytes]:
+        """The whole records of a block, and what comes after the first line of one that is open, with its place."""
+        records = self._find_records(block)
+        if records[-1] >= 0:
+            return (start, block), start + len(block), b""
+        end = int(records[-2])
+        line = block.find(b"\n", end) + 1 or len(block)
+        reading.refuse(partial(reading.lines.of, start + end), "a quote that is not closed")
+        return (start, block[:end]), start + line, block[line:]
 
     def order(self, reading: Reading, width: int, place: str) -> list[int]:
         if len(self.names) != width:
@@ -181,11 +216,15 @@ class _Layout:
 
     def lines(self, reading: Reading, place: int, block: bytes, everything: bool) -> list[int]:
         """The number in the whole file of the line in which each record of a block begins."""
-        numbers, within = [], False
-        for number, line in enumerate(block.split(b"\n"), reading.lines.of(place)):
-            if (line.strip(b"\r") or everything) and not within:
-                numbers.append(number)
-            within ^= self.quotes and line.count(b'"') % 2 == 1
+        first = reading.lines.of(place)
+        if not self.quotes:
+            lines = enumerate(block.split(b"\n"), first)
+            return [number for number, line in lines if line.strip(b"\r") or everything]
+        numbers, line, at = [], first, 0
+        for start, end in pairwise(self._find_records(block).tolist()):
+            line, at = line + block.count(b"\n", at, start), start
+            if block[start:end].strip(b"\r\n"):
+                numbers.append(line)
         return numbers
 
 
@@ -222,6 +261,10 @@ def read_parquet(reading: Reading) -> None:
         whole = split.compression or split.data is not None
         source = pa.BufferReader(content(split)) if whole else split.path
         with pq.ParquetFile(source) as file:
+            metadata = file.schema_arrow.metadata or {}
+            if not len(file.schema_arrow) and metadata.get(HOLDS.encode()) == b"true":
+                name = reading.split.name or metadata[PREDICATE.encode()].decode()
+                reading.add(Predicate(name, 0), [], 1)
             end = file.num_row_groups if split.end < 0 else split.end
             done = sum(file.metadata.row_group(i).num_rows for i in range(split.start))
             chosen = range(split.start, end)

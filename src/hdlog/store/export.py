@@ -25,6 +25,8 @@ from hdlog.writing.sheets import Columns, Sheet
 
 FORMATS = ("nt", "csv", "tsv", "facts", "parquet")
 _BATCH = 1 << 20
+_MARK = ".hdlog-export"
+"""A file in each folder of an export."""
 
 
 class Terms:
@@ -130,12 +132,19 @@ def _build_folder(out: Path, overwrite: bool) -> Iterator[Path]:
     """
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; an export of tables is a folder")
-    if out.exists() and any(out.iterdir()) and not overwrite:
-        raise UsageError(f"{out} is not empty; name another folder, or say --overwrite")
+    out = out.resolve()  # a name of its own, also where it is given as `.`
+    if out.exists() and any(out.iterdir()):
+        if not (out / _MARK).exists():
+            raise UsageError(
+                f"{out} has other files in it; name another folder: an export replaces only an export"
+            )
+        if not overwrite:
+            raise UsageError(f"{out} has an export in it; name another folder, or say --overwrite")
     fresh, gone = (out.with_name(f".{out.name}.{os.getpid()}.{kind}") for kind in ("part", "old"))
     fresh.mkdir(parents=True)
     try:
         yield fresh
+        (fresh / _MARK).write_text("This folder was written by hdlog export, which may replace it.\n")
         if out.exists():
             out.rename(gone)
         fresh.rename(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 from urllib.parse import urljoin
@@ -51,6 +52,7 @@ from hdlog.program.terms import (
     Literal,
     Term,
     Variable,
+    double,
 )
 from hdlog.text.chunks import Grammar, Reader, Refusal, span_of
 
@@ -356,6 +358,9 @@ class RdfoxReader(Reader):
         return Literal(str(token), XSD_BOOLEAN, span=self.span(token))
 
     def number(self, token: Token) -> Literal:
+        if token.type == "DOUBLE":
+            # The term of the number, as tables have it, however it is written here.
+            return replace(double(float(token)), span=self.span(token))
         return Literal(str(token), NUMBER_TYPES[token.type], span=self.span(token))
 
     def negative(self, number: Literal) -> Literal:

@@ -290,7 +290,8 @@ class RdfoxWriter:
             return term.lexical
         bare = _BARE_NUMBERS.get(term.datatype)
         if bare and bare.fullmatch(term.lexical):
-            return term.lexical
+            if term.datatype != XSD_DOUBLE or double(float(term.lexical)) == term:
+                return term.lexical
         return f"{quote(term.lexical)}^^{self.iri(term.datatype)}"
 
     def expression(self, value: Expression, strength: int = 0) -> str:

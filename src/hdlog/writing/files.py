@@ -27,8 +27,13 @@ TableFormat = Literal["csv", "tsv", "facts", "parquet"]
 
 @contextmanager
 def write_whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes its name when it is whole; compressed if that ends so."""
+    """A file to write to, which takes its name when it is whole; compressed if that ends so. Pipes and devices are written to."""
+    path = path.resolve()  # a link stays one
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with pa.output_stream(path, compression=_compression(path)) as out:
+            yield out
+        return
     # Before, not after: a folder of that name would be found only in the end.
     if path.is_dir():
         raise WriteError(f"{path} is a folder; name a file")
@@ -37,6 +42,12 @@ def write_whole(path: Path) -> Iterator[IO[bytes]]:
         with pa.output_stream(fresh, compression=_compression(path)) as out:
             yield out
         fresh.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink()
+        if error.errno and not error.filename:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
+        raise
     except BaseException:
         with suppress(OSError):
             fresh.unlink()
@@ -196,12 +207,13 @@ def _check_unquoted(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
         value = texts.filter(bad)[0].as_py()
         raise WriteError(
             f"{sheet.predicate.name}: the value {value!r} has a line end or a delimiter in it, and a table without quotes "
-            "cannot hold it; write CSV, or Parquet, or N-Triples"
+            "cannot hold it; in a program say .output with rfc4180=true, and export CSV or Parquet"
         )
     return texts
 
 
 def write_parquet(sheet: Sheet, out: IO[bytes]) -> None:
+    """One row group or more; a fact without arguments is in the file's metadata, as a table without columns has no rows."""
     with pq.ParquetWriter(out, sheet.schema, compression="zstd") as writer:
         for table in sheet.make_tables():
             writer.write_table(table)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hdlog.program.model import Predicate
-from hdlog.reading.tables import IRIS, KIND, PREDICATE, STRINGS
+from hdlog.reading.tables import HOLDS, IRIS, KIND, PREDICATE, STRINGS
 from hdlog.writing.values import INTEGERS, TEXTS, column_type, convert_column, plain_texts
 
 Columns = list[pa.Array]
@@ -40,7 +40,10 @@ class Sheet:
         fields = []
         for name, (kind, mark) in zip(self.headings, self._profiles, strict=True):
             fields.append(pa.field(name, kind, metadata={KIND: mark} if mark else None))
-        return pa.schema(fields, metadata={PREDICATE: self.predicate.name})
+        metadata = {PREDICATE: self.predicate.name}
+        return pa.schema(
+            fields, metadata=metadata if fields else {**metadata, HOLDS: str(bool(self.rows)).lower()}
+        )
 
     @property
     def is_exact(self) -> bool:

@@ -29,6 +29,7 @@ from hdlog.program.terms import (
     Literal,
 )
 from hdlog.reading.term_table import string_bytes
+from hdlog.reading.values import value_text
 from hdlog.writing import kernels
 
 INTEGERS, DOUBLES = pa.int64(), pa.float64()
@@ -45,6 +46,16 @@ def plain_value(term: Constant) -> Any:
         except (NoValue, ValueError, OverflowError):
             pass
     return plain_text(term)
+
+
+def exact_value(text: str) -> Any:
+    """An N-Triples term as the Python value that stands for just this term, or, where there is none, as the term itself."""
+    term = parse_term(text)
+    if isinstance(term, Literal) and not term.language:
+        value = plain_value(term)
+        if value_text(value) == text:
+            return value
+    return term
 
 
 def _convert_literal(term: Literal) -> Any:

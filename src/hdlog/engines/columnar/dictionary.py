@@ -12,17 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Rows
-from hdlog.engines.columnar.keys import UNKNOWN, KeyTable, PairTable, pack, part, part_columns, unpack
-from hdlog.engines.columnar.term_source import TermSource
-from hdlog.program.ntriples import (
-    SKOLEM,
-    SkolemPart,
-    parse_term,
-    skolem_parts,
-    skolem_text,
-    term_text,
-    unquote,
+from hdlog.engines.columnar.keys import (
+    UNKNOWN,
+    KeyTable,
+    extend_array,
 )
+from hdlog.engines.columnar.skolems import SkolemTable
+from hdlog.engines.columnar.term_source import TermSource
+from hdlog.program.ntriples import SKOLEM, SkolemPart, parse_term, skolem_parts, term_text, unquote
 from hdlog.program.terms import Constant, Literal
 from hdlog.reading.identifiers import INTEGER_MARK, INTEGERS
 from hdlog.reading.kernels import DOUBLE, INTEGER, OTHER, PLAIN
@@ -59,10 +56,7 @@ class Dictionary:
         self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
         self._numbered = 0  # how many of them have an id
         self._dense = np.empty(0, np.uint32)  # ids of small numbers that came in masses, by value
-        self._arguments = PairTable()  # name and arguments of a Skolem term, from the left
-        self._skolems = KeyTable()  # how many arguments, and their id in `_arguments`
-        self._skolem_ids = np.empty(0, np.uint32)  # by position in `_skolems`, rising
-        self._skolemised = 0  # how many of them have an id
+        self._skolems = SkolemTable()
         self._size = 0  # from here on, places are ids without the base
         self._kinds = np.empty(0, np.uint8)
         self._integers = np.empty(0, np.int64)
@@ -116,7 +110,7 @@ class Dictionary:
             at = np.flatnonzero(rest)
             ids[at] = self._append(kinds[at], integers[at], doubles[at], at + first)
             waiting = (np.flatnonzero(ids == UNKNOWN) + first).tolist()
-            self._text_ids = _extend_array(self._text_ids, first, ids)
+            self._text_ids = extend_array(self._text_ids, first, ids)
             self._waiting += waiting
             self._known_texts = first + new
         while self._waiting:
@@ -171,23 +165,18 @@ class Dictionary:
             positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
             if self._numbers.size > self._numbered:
                 ids = self._append_untexted(INTEGER, self._numbers.keys(self._numbered).view(np.int64))
-                self._number_ids = _extend_array(self._number_ids, self._numbered, ids)
+                self._number_ids = extend_array(self._number_ids, self._numbered, ids)
                 self._numbered = self._numbers.size
             return self._number_ids[positions]
 
     def encode_skolems(self, name: str, columns: Sequence[Ids], rows: int) -> Ids:
         """The Skolem terms with a name and, in each row, some arguments."""
         with self._lock:
-            named = np.full(rows, self.encode_terms([Literal(name)])[0], np.uint32)
-            combined = part(self._arguments, [named, *columns], rows)
-            widths = np.full(rows, len(columns), np.uint32)
-            positions = self._skolems.positions(pack(widths, combined))
-            new = self._skolems.size - self._skolemised
-            if new:
-                ids = self._append_untexted(PLAIN, np.zeros(new, np.int64))
-                self._skolem_ids = _extend_array(self._skolem_ids, self._skolemised, ids)
-                self._skolemised = self._skolems.size
-            return self._skolem_ids[positions]
+            named = int(self.constant(Literal(name)))
+            return self._skolems.encode(named, columns, rows, self._append_skolems)
+
+    def _append_skolems(self, count: int) -> Ids:
+        return self._append_untexted(PLAIN, np.zeros(count, np.int64))
 
     def _append_untexted(self, kind: int, values: NDArray[np.int64]) -> Ids:
         kinds, texts = np.full(len(values), kind, np.uint8), np.full(len(values), _NO_TEXT)
@@ -200,10 +189,10 @@ class Dictionary:
         start, new = self._size, len(kinds)
         first = self._base + start
         ids = np.arange(first, first + new, dtype=np.uint32)
-        self._kinds = _extend_array(self._kinds, start, kinds)
-        self._integers = _extend_array(self._integers, start, integers)
-        self._doubles = _extend_array(self._doubles, start, doubles)
-        self._texts = _extend_array(self._texts, start, texts.astype(np.int32))
+        self._kinds = extend_array(self._kinds, start, kinds)
+        self._integers = extend_array(self._integers, start, integers)
+        self._doubles = extend_array(self._doubles, start, doubles)
+        self._texts = extend_array(self._texts, start, texts.astype(np.int32))
         self._size = start + new
         return ids
 
@@ -213,17 +202,7 @@ class Dictionary:
         place = start - self._base
         untexted = self._texts[place : self._size] == _NO_TEXT
         integers = untexted & (self._kinds[place : self._size] == INTEGER)
-        first = int(np.searchsorted(self._skolem_ids[: self._skolemised], start))
-        made = self._skolem_ids[first : self._skolemised]
-        widths, combined = unpack(self._skolems.keys(first)[: len(made)])
-        skolems = []
-        for width in np.unique(widths).tolist():
-            chosen = widths == width
-            names, *arguments = part_columns(self._arguments, combined[chosen], width + 1)
-            for name in np.unique(names).tolist():
-                named = names == name
-                skolems.append((self._name(name), made[chosen][named], [a[named] for a in arguments]))
-        return integers, skolems
+        return integers, [(self._name(name), ids, args) for name, ids, args in self._skolems.groups(start)]
 
     def _name(self, identifier: int) -> str:
         return unquote(self.text(identifier))
@@ -237,15 +216,14 @@ class Dictionary:
 
     def mark_parts(self, used: NDArray[np.bool_]) -> None:
         """Mark what used Skolem terms are made of."""
-        _, skolems = self.collect_made_since(self._base)
+        skolems = self._skolems.groups()
         while True:
             before = int(np.count_nonzero(used))
             for name, ids, arguments in skolems:
                 chosen = used[ids]
                 for column in arguments:
                     used[column[chosen]] = True
-                if chosen.any():
-                    used[self.constant(Literal(name))] = True
+                used[name] |= bool(chosen.any())
             if int(np.count_nonzero(used)) == before:
                 return
 
@@ -266,24 +244,8 @@ class Dictionary:
         whole = np.flatnonzero((numbers == _NO_TEXT) & (self._kinds[old] == INTEGER))
         fresh._numbers.positions(self._integers[old][whole].view(np.uint64))
         fresh._number_ids, fresh._numbered = whole.astype(np.uint32), len(whole)
-        self._move_skolems(fresh, ids)
+        fresh._skolems = self._skolems.without_unused(ids, UNKNOWN)
         return fresh, ids
-
-    def _move_skolems(self, fresh: Dictionary, ids: Ids) -> None:
-        _, skolems = self.collect_made_since(0)
-        moved: list[tuple[Ids, Ids, Ids]] = []
-        for name, members, arguments in skolems:
-            chosen = ids[members] != UNKNOWN
-            columns = [ids[a[chosen]] for a in arguments]
-            rows = int(np.count_nonzero(chosen))
-            named = np.full(rows, ids[self.constant(Literal(name))], np.uint32)
-            combined = part(fresh._arguments, [named, *columns], rows)
-            moved.append((ids[members[chosen]], np.full(rows, len(columns), np.uint32), combined))
-        if moved:
-            new, widths, combined = (np.concatenate(c) for c in zip(*moved, strict=True))
-            order = np.argsort(new)
-            fresh._skolems.positions(pack(widths[order], combined[order]))
-            fresh._skolem_ids, fresh._skolemised = new[order], len(new)
 
     # Terms of ids.
 
@@ -312,23 +274,12 @@ class Dictionary:
         parts.append(pc.binary_join_element_wise(*_make_large('"'), values, *_make_large(INTEGER_MARK, "")))
         places.append(np.flatnonzero(is_integer))
         skolems = np.flatnonzero(rest & ~is_integer)
-        spelt = [skolem_text(i, self._take_apart) for i in ids[skolems].tolist()]
+        spelt = self._skolems.spell_out(ids[skolems], self.texts) if len(skolems) else []
         parts.append(pa.array(spelt, pa.large_string()))
         places.append(skolems)
         order = np.empty(len(ids), np.int64)
         order[np.concatenate(places)] = np.arange(len(ids))
         return pa.concat_arrays(parts).take(pa.array(order))
-
-    def _take_apart(self, identifier: int) -> str | tuple[str, list[int]]:
-        """The name and arguments of a Skolem term, or the text of another."""
-        place = identifier - self._base
-        if place < 0 or self._texts[place] != _NO_TEXT or self._kinds[place] == INTEGER:
-            return self.text(identifier)
-        position = int(np.searchsorted(self._skolem_ids[: self._skolemised], identifier))
-        width, combined = unpack(self._skolems.keys(position)[:1])
-        columns = part_columns(self._arguments, combined, int(width[0]) + 1)
-        name, *arguments = (int(column[0]) for column in columns)
-        return self._name(name), arguments
 
     def text(self, identifier: int) -> str:
         (text,) = self.texts(np.array([identifier], np.uint32))
@@ -379,13 +330,3 @@ class Dictionary:
 
 def _make_large(*texts: str) -> list[pa.Scalar]:
     return [pa.scalar(text, pa.large_string()) for text in texts]
-
-
-def _extend_array(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
-    """The array with more behind its used part, in room that grows by doubling."""
-    if used + len(more) > len(array):
-        room = np.zeros(max(used + len(more), 2 * len(array)), array.dtype)
-        room[:used] = array[:used]
-        array = room
-    array[used : used + len(more)] = more
-    return array

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Keys
 from hdlog.engines.columnar.kernels.hashing import intern, rehash
@@ -99,3 +101,13 @@ def part_columns(pairs: PairTable, ids: Ids, width: int) -> list[Ids]:
         ids, last = pairs.pairs(ids)
         columns.insert(0, last)
     return [ids, *columns] if width else []
+
+
+def extend_array(array: NDArray[Any], used: int, more: NDArray[Any]) -> NDArray[Any]:
+    """The array with more behind its used part, in room that grows by doubling."""
+    if used + len(more) > len(array):
+        room = np.zeros(max(used + len(more), 2 * len(array)), array.dtype)
+        room[:used] = array[:used]
+        array = room
+    array[used : used + len(more)] = more
+    return array

@@ -1,0 +1,123 @@
+"""Skolem terms as ids of their name and arguments; their texts are spelt out when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hdlog.engines.columnar.kernels import Ids, Rows
+from hdlog.engines.columnar.keys import KeyTable, PairTable, extend_array, pack, part, part_columns, unpack
+from hdlog.errors import TermTooLarge
+from hdlog.program.ntriples import MOST_CHARACTERS, SKOLEM, skolem_token, text_token, unquote
+
+_PLAIN = 100.0
+"""Characters that an argument is taken to have which is no Skolem term."""
+Group = tuple[int, Ids, list[Ids]]
+"""Skolem terms of one name and as many arguments: the id of the name, ids, arguments."""
+
+
+class SkolemTable:
+    """A term that is made of others comes after them: its id is larger."""
+
+    def __init__(self) -> None:
+        self._arguments = PairTable()  # name and arguments, from the left
+        self._keys = KeyTable()  # how many arguments, and their id in `_arguments`
+        self._ids = np.empty(0, np.uint32)  # by position in `_keys`, rising
+        self._lengths = np.empty(0, np.float64)  # about how long their texts are
+        self._known = 0  # how many of them have an id
+
+    def encode(self, name: int, columns: Sequence[Ids], rows: int, give_ids: Callable[[int], Ids]) -> Ids:
+        """The ids of terms with a name and, in each row, some arguments; new ones get theirs from `give_ids`."""
+        lengths = sum((self._measure(c) for c in columns), np.full(rows, _PLAIN))
+        if rows and lengths.max() > MOST_CHARACTERS:
+            raise TermTooLarge(MOST_CHARACTERS)
+        combined = part(self._arguments, [np.full(rows, name, np.uint32), *columns], rows)
+        positions = self._keys.positions(pack(np.full(rows, len(columns), np.uint32), combined))
+        new = self._keys.size - self._known
+        if new:
+            of_new = np.full(new, _PLAIN)
+            fresh = positions >= self._known
+            of_new[positions[fresh] - self._known] = lengths[fresh]
+            self._lengths = extend_array(self._lengths, self._known, of_new)
+            self._ids = extend_array(self._ids, self._known, give_ids(new))
+            self._known = self._keys.size
+        return self._ids[positions]
+
+    def _measure(self, ids: Ids) -> NDArray[np.float64]:
+        """About how long the texts of terms are."""
+        lengths = np.full(len(ids), _PLAIN)
+        places = self._find(ids)
+        lengths[places >= 0] = self._lengths[places[places >= 0]]
+        return lengths
+
+    def _find(self, ids: Ids) -> Rows:
+        """The positions of Skolem terms among some ids, -1 for other terms."""
+        mine = self._ids[: self._known]
+        if not len(mine):
+            return np.full(len(ids), -1)
+        places = np.minimum(np.searchsorted(mine, ids), len(mine) - 1)
+        return np.where(mine[places] == ids, places, -1)
+
+    def groups(self, start: int = 0) -> list[Group]:
+        """The terms with ids from `start` on."""
+        first = int(np.searchsorted(self._ids[: self._known], start))
+        return self._take_apart(np.arange(first, self._known))
+
+    def _take_apart(self, positions: Rows) -> list[Group]:
+        widths, combined = unpack(self._keys.keys(0)[positions])
+        ids = self._ids[positions]
+        groups: list[Group] = []
+        for width in np.unique(widths).tolist():
+            chosen = widths == width
+            names, *arguments = part_columns(self._arguments, combined[chosen], width + 1)
+            for name in np.unique(names).tolist():
+                named = names == name
+                groups.append((name, ids[chosen][named], [a[named] for a in arguments]))
+        return groups
+
+    def spell_out(self, ids: Ids, texts: Callable[[Ids], Sequence[str]]) -> list[str]:
+        """The texts of Skolem terms; `texts` are those of other terms. What terms share is spelt out once."""
+        parts: dict[int, tuple[int, list[int]]] = {}
+        waiting = np.unique(ids)
+        while len(waiting):
+            arguments: list[Ids] = []
+            for name, members, columns in self._take_apart(self._find(waiting)):
+                rows = zip(*(c.tolist() for c in columns), strict=True) if columns else [()] * len(members)
+                parts |= {i: (name, list(row)) for i, row in zip(members.tolist(), rows, strict=True)}
+                arguments += columns
+            below = np.unique(np.concatenate(arguments)) if arguments else waiting[:0]
+            below = below[self._find(below) >= 0]
+            waiting = below[[i not in parts for i in below.tolist()]] if len(below) else below
+        others = {a for name, row in parts.values() for a in (name, *row) if a not in parts}
+        plain = np.array(sorted(others), np.uint32)
+        known = dict(zip(plain.tolist(), texts(plain), strict=True))
+        spelt: dict[int, str] = {}
+        for identifier in sorted(parts):
+            name, row = parts[identifier]
+            tokens = [skolem_token(unquote(known[name]), len(row))]
+            tokens += [spelt[a] if a in spelt else text_token(known[a]) for a in row]
+            spelt[identifier] = ".".join(tokens)
+            if len(spelt[identifier]) > MOST_CHARACTERS:
+                raise TermTooLarge(MOST_CHARACTERS)
+        return [SKOLEM + spelt[i] for i in ids.tolist()]
+
+    def without_unused(self, ids: Ids, unknown: np.uint32) -> SkolemTable:
+        """The same with new ids: those of terms that are gone are `unknown`."""
+        fresh = SkolemTable()
+        moved: list[tuple[Ids, Ids, Ids]] = []
+        for name, members, arguments in self.groups():
+            chosen = ids[members] != unknown
+            rows = int(np.count_nonzero(chosen))
+            named = np.full(rows, ids[name], np.uint32)
+            combined = part(fresh._arguments, [named, *(ids[a[chosen]] for a in arguments)], rows)
+            moved.append((ids[members[chosen]], np.full(rows, len(arguments), np.uint32), combined))
+        if moved:
+            new, widths, combined = (np.concatenate(c) for c in zip(*moved, strict=True))
+            order = np.argsort(new)
+            fresh._keys.positions(pack(widths[order], combined[order]))
+            fresh._ids, fresh._known = new[order], len(new)
+            kept = ids[self._ids[: self._known]] != unknown
+            fresh._lengths = self._lengths[: self._known][kept]
+        return fresh
