@@ -57,6 +57,14 @@ class Numbers:
     """a rule is planned again when a predicate has so many times as many facts, or as few"""
     drift_floor: int = 1000
     """and the difference is more than this"""
+    patience: float = 4.0
+    """a rule may make so many times the rows that were expected of it before another way to evaluate it is looked for"""
+    worth_trying: float = 1.0
+    """a tree is tried if it is estimated to cost up to so many times what the joins have made"""
+    trial: float = 0.5
+    """the share of the rows of its joins that a tree may make when it is tried"""
+    rows_a_view: float = 256.0
+    """rows that are joined in about the time that a set of variables takes in the search for a tree"""
     without_hubs: float = 1.05
     """facts to a value, on average, up to which a column is taken for one without hubs"""
 
@@ -109,6 +117,8 @@ class Numbers:
     """of a table"""
     interpreted: int = 100_000
     """rows that are read up to which compiling a plan takes longer than interpreting it"""
+    long_query: int = 16_000
+    """characters of a query from which on it is run before it becomes part of a longer one: Spark's time for a plan grows faster than it"""
     unsent_terms: int = 10_000
     """new terms that wait in the driver"""
 
@@ -140,6 +150,8 @@ class Tuning:
     """cyclic atoms in a node are joined one variable at a time"""
     counting: bool = True
     """components without recursion are counted exactly, not overdeleted and rederived"""
+    revision: bool = True
+    """rules change between a join plan and a tree within an update, by what they turn out to cost"""
     reordering: bool = True
     """atoms are joined by estimated fan-out, not in the order of the text"""
     numbers: Numbers = field(default_factory=Numbers)

@@ -217,6 +217,9 @@ def test_statistics_and_hints(make: Callable[[], Any], a: set[Row], b: set[Row])
     if not b and a:
         assert engine.fan_out(version, (0,)) == pytest.approx(len(a) / len({x for x, _ in a}), rel=0.2)
     assert engine.hints.workers([more]) >= 1
+    asked: list[int] = []
+    engine.join(engine.scan(more, (X, Y)), Version(stored), (Y, Z), asked.append)
+    assert not asked or engine.hints.counts_rows
     nothing = engine.no_facts(2)
     came = facts(engine, 2, dict.fromkeys(a, 1))
     assert not engine.hints.was_empty(stored, nothing, nothing) or not a

@@ -10,7 +10,7 @@ from hdlog.engines.columnar.context import ColumnarVersion
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.relation import Relation
-from hdlog.engines.protocol import Version
+from hdlog.engines.protocol import Allow, Version
 from hdlog.maintenance.standard import StandardModule
 from hdlog.program.model import Predicate
 from hdlog.program.normalise import normalise
@@ -25,10 +25,12 @@ class Watched(ColumnarEngine):
 
     longest = 0
 
-    def join(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
-        found = super().join(left, version, terms)
-        self.longest = max(self.longest, len(found))
-        return found
+    def join(
+        self, left: Relation, version: ColumnarVersion, terms: Sequence[Term], allow: Allow | None = None
+    ) -> Relation:
+        rows = super().join(left, version, terms, allow)
+        self.longest = max(self.longest, len(rows))
+        return rows
 
 
 def test_rows_that_a_meeting_made_equal_are_added_up_before_the_next_join() -> None:

@@ -44,6 +44,10 @@ Kept = TypeVar("Kept")
 Support = Literal["asserted", "nonrecursive", "recursive"]
 
 
+Allow = Callable[[int], None]
+"""Is told how many rows are about to be made, before they are, and raises an exception if that is too many."""
+
+
 class RunAgain(Exception):
     """An engine has taken too much for granted in an update, and will not when it is run again."""
 
@@ -76,8 +80,8 @@ class Relations(Protocol[R, F, T]):
     def scan(self, facts: F, terms: Sequence[Term]) -> R:
         """Rows over the variables of an atom; constants and repeated variables select."""
 
-    def join(self, left: R, version: Version[F, T], terms: Sequence[Term]) -> R:
-        """Rows of `left` with each matching fact; multiplicities multiply."""
+    def join(self, left: R, version: Version[F, T], terms: Sequence[Term], allow: Allow | None = None) -> R:
+        """Rows of `left` with each matching fact; multiplicities multiply. `allow` is asked by engines that count rows beforehand."""
 
     def meet(
         self,
@@ -85,6 +89,7 @@ class Relations(Protocol[R, F, T]):
         name: str,
         factors: Sequence[tuple[Version[F, T], Sequence[Term]]],
         needed: Sequence[str],
+        allow: Allow | None = None,
     ) -> R:
         """Rows of `left` with each value of the variable `name` that all factors allow; multiplicities multiply.
 
@@ -288,6 +293,11 @@ class Hints(Generic[F, T]):
         """For each atom of a join, about how many of its facts have only values that all atoms of their variables have; None if that
         is not cheap to tell."""
         return None
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the engine knows how many rows it makes, so that a rule can be evaluated in another way where they become too many."""
+        return False
 
     def workers(self, changed: Iterable[F]) -> int:
         """How many rules are best evaluated at once, where so much has changed."""

@@ -6,6 +6,7 @@ from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.maintenance.changes import Changes, Heads, Versions
+from hdlog.maintenance.meters import Meter
 from hdlog.plan.bodies import Read
 from hdlog.program.model import Aggregate, Atom, Rule
 from hdlog.program.terms import Variable
@@ -20,6 +21,7 @@ class AggregateModule(Generic[R, F, T]):
     def __init__(self, engine: Engine[R, F, T], rule: Rule) -> None:
         self.engine = engine
         self.rule = rule
+        self.meter = Meter()
         (item,) = rule.body
         assert isinstance(item, Aggregate)
         (source,) = (a for a in item.body if isinstance(a, Atom))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Generic, Protocol
 
 from hdlog.engines.protocol import Engine, F, R, T, Version
+from hdlog.maintenance.meters import Meter
 from hdlog.plan.bodies import Read
 from hdlog.program.model import Rule
 
@@ -49,6 +50,9 @@ class Module(Protocol[F, T]):
 
     @property
     def rule(self) -> Rule: ...
+
+    @property
+    def meter(self) -> Meter: ...
 
     @property
     def reads(self) -> tuple[Read, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -96,6 +96,10 @@ class Component(Generic[R, F, T]):
         return frozenset(self.predicates)
 
     @cached_property
+    def inner(self) -> frozenset[Predicate]:
+        return frozenset(node.predicate for node in self.nodes)
+
+    @cached_property
     def _recursive(self) -> frozenset[Module[F, T]]:
         every = (*self.kept, *self.gone, *self.fresh)
         return frozenset(m for m in every if self.uncounted or any(p in self.members for p, _ in m.sources))
@@ -110,6 +114,11 @@ class Component(Generic[R, F, T]):
 
     def select(self, modules: Iterable[Module[F, T]], recursive: bool) -> list[Module[F, T]]:
         return [m for m in modules if (m in self._recursive) is recursive]
+
+    def change_modules(self, modules: Mapping[Module[F, T], Module[F, T]]) -> Component[R, F, T]:
+        """With other modules for some rules."""
+        kept = tuple(modules.get(m, m) for m in self.kept)
+        return replace(self, kept=kept, fresh=tuple(modules.get(m, m) for m in self.fresh))
 
     def has(self, predicate: Predicate) -> bool:
         return predicate in self.members

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from hdlog.engines.protocol import F, R, T
 from hdlog.maintenance.components import Component, literals_of
@@ -11,12 +13,16 @@ from hdlog.maintenance.moments import Moments, net_change
 from hdlog.maintenance.nodes import Node
 from hdlog.program.model import Predicate
 
+if TYPE_CHECKING:
+    from hdlog.maintenance.revision import Revision
+
 
 def count(
     component: Component[R, F, T],
     moments: Moments[R, F, T],
     evaluation: Evaluation[R, F, T],
     asserted: Mapping[Predicate, F],
+    revision: Revision[R, F, T],
 ) -> None:
     """Bring the component up to date; `asserted` are assertions made (+1) and withdrawn (-1).
 
@@ -24,7 +30,7 @@ def count(
     support becomes positive and disappears when it returns to zero.
     """
     engine = moments.engine
-    derived = difference(component, moments, evaluation)
+    derived = difference(component, moments, evaluation, revision)
     for predicate in component.predicates:
         nothing = engine.no_facts(predicate.arity)
         assertions, signed = asserted.get(predicate, nothing), derived.get(predicate, nothing)
@@ -33,13 +39,18 @@ def count(
 
 
 def difference(
-    component: Component[R, F, T], moments: Moments[R, F, T], evaluation: Evaluation[R, F, T]
+    component: Component[R, F, T],
+    moments: Moments[R, F, T],
+    evaluation: Evaluation[R, F, T],
+    revision: Revision[R, F, T],
 ) -> dict[Predicate, F]:
     """The signed difference of the bodies of the rules without recursion, old to new."""
     engine = moments.engine
     kept = [m for m in component.select(component.kept, recursive=False) if moments.touches(m)]
     changes = moments.find_signed_changes(literals_of(kept))
-    changed = evaluation.derive_changes(component, kept, changes, (c.delta for c in changes.values()))
+    otherwise = partial(revision.derive_otherwise, component, moments, changes)
+    deltas = (c.delta for c in changes.values())
+    changed = evaluation.derive_changes(component, kept, changes, deltas, otherwise)
     if not component.fresh and not component.gone:
         return changed
     fresh = component.select(component.fresh, recursive=False)

@@ -7,19 +7,24 @@ rederived. That is the counting oracle of the paper: a support is exact at the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from hdlog.engines.protocol import F, R, T
+from hdlog.engines.protocol import F, R, T, Version
 from hdlog.maintenance.changes import Module
 from hdlog.maintenance.components import Component, nodes_of, readers
 from hdlog.maintenance.counting import difference
 from hdlog.maintenance.evaluation import Evaluation
 from hdlog.maintenance.hypertree import add_r, del_r, red_r
+from hdlog.maintenance.meters import TooManyRows
 from hdlog.maintenance.moments import Moments, NetChange
+from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.revision import Revision
 from hdlog.maintenance.rounds import Addition, FactSets, Overdeletion, Rederivation, Round
 from hdlog.maintenance.trace import Trace
+from hdlog.plan.bodies import Read
 from hdlog.program.model import Predicate
 
 Reader = TypeVar("Reader", bound=Module[Any, Any])
@@ -34,19 +39,39 @@ class Run(Generic[R, F, T]):
         moments: Moments[R, F, T],
         evaluation: Evaluation[R, F, T],
         trace: Trace,
+        revision: Revision[R, F, T],
     ) -> None:
         self.component, self.moments, self.evaluation, self.trace = component, moments, evaluation, trace
+        self.revision = revision
         self.engine = moments.engine
         self.kept = moments.kept
         self.members = component.members
-        self.inner = frozenset(node.predicate for node in component.nodes)
-        """nodes that change with the component"""
         sets = [n.predicate for n in component.nodes if not n.counted]
         self.predicates = (*component.predicates, *sets)
         self.overdeleted: dict[Predicate, list[F]] = {}
         """D, as the disjoint parts that the rounds made; that of a node is its inst_re"""
         self.added: dict[Predicate, list[F]] = {}
         """A, likewise"""
+
+    @property
+    def inner(self) -> frozenset[Predicate]:
+        """nodes that change with the component"""
+        return self.component.inner
+
+    def change_modules(
+        self, modules: Mapping[Module[F, T], Module[F, T]], nodes: Sequence[Node[R, F, T]]
+    ) -> None:
+        """Some rules are evaluated by other modules from now on, with more nodes."""
+        changed = self.component.change_modules(modules)
+        self.component = replace(changed, nodes=(*changed.nodes, *nodes))
+
+    def find_old(self, read: Read) -> Version[F, T]:
+        """What held before the update."""
+        predicate, positive = read
+        if predicate not in self.members:
+            return self.moments.find_old(predicate, positive)
+        plus, minus = self._parts(predicate, "D"), self._parts(predicate, "A")
+        return Version(self.kept.table(predicate), tuple(plus), tuple(minus))
 
     def is_empty(self) -> bool:
         """Whether no fact of the component holds."""
@@ -111,7 +136,7 @@ def mat(run: Run[R, F, T], facts: FactSets[F]) -> None:
 def change_foundations(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> tuple[FactSets[F], FactSets[F]]:
     """Assertions and non-recursive supports, exactly; the facts that lost and gained them all."""
     engine = run.engine
-    derived = difference(run.component, run.moments, run.evaluation)
+    derived = difference(run.component, run.moments, run.evaluation, run.revision)
     lost: FactSets[F] = {}
     gained: FactSets[F] = {}
     for p in dict.fromkeys((*asserted, *derived)):
@@ -124,7 +149,7 @@ def change_foundations(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> tu
 def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
     """Every fact with a derivation that uses a lost one, unless founded without recursion."""
     component, moments = run.component, run.moments
-    rules = _Rules(run, component.select(component.kept, recursive=True))
+    rules = _Rules(run, lambda c: c.select(c.kept, recursive=True))
     # N_D := E-, and what only rules that are gone derive
     gone = component.select(component.gone, recursive=True)
     derived = run.evaluation.derive_all(component, gone, "old", moments.find_old, of_sources=True)
@@ -146,7 +171,7 @@ def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
 def rederive(run: Run[R, F, T]) -> FactSets[F]:
     """Delta := Red^r(I \\ D, D) for each rule r: the facts of D that one step derives from the rest, by the support they have left."""
     if any(node.predicate in run.overdeleted for node in run.component.nodes):
-        rules = _Rules(run, run.component.select(run.component.kept, recursive=True))
+        rules = _Rules(run, lambda c: c.select(c.kept, recursive=True))
         derived = rules.evaluate(Rederivation(run, {}, False, red_r), every=True)
         for p, facts in derived.items():
             run.engine.adjust(run.kept.table(p), facts, "recursive")
@@ -158,7 +183,7 @@ def rederive(run: Run[R, F, T]) -> FactSets[F]:
 def add(run: Run[R, F, T], start: FactSets[F]) -> None:
     """Everything that follows from the rederived and the new facts."""
     component, moments = run.component, run.moments
-    rules = _Rules(run, component.select((*component.kept, *component.fresh), recursive=True))
+    rules = _Rules(run, lambda c: c.select((*c.kept, *c.fresh), recursive=True))
     # N_A := rederived + E+, and what rules that are new derive from (I \ D)
     fresh = component.select(component.fresh, recursive=True)
     derived = run.evaluation.derive_all(component, fresh, "lasting", moments.find_lasting)
@@ -180,17 +205,37 @@ def add(run: Run[R, F, T], start: FactSets[F]) -> None:
 class _Rules(Generic[R, F, T]):
     """The rules of a phase: which of them a round reaches, and what they derive in it."""
 
-    def __init__(self, run: Run[R, F, T], modules: Sequence[Module[F, T]]) -> None:
+    def __init__(
+        self, run: Run[R, F, T], select: Callable[[Component[R, F, T]], Sequence[Module[F, T]]]
+    ) -> None:
         self.run = run
-        self.modules = modules
-        self._readers = readers(modules)
-        nodes = run.component.nodes
-        self._places = {node: place for place, node in enumerate(nodes)}
-        self._node_readers = readers(nodes)
+        self._select = select
+        self._look_at(run.component)
+
+    def _look_at(self, component: Component[R, F, T]) -> None:
+        self._component = component
+        self.modules = self._select(component)
+        self._readers = readers(self.modules)
+        self._places = {node: place for place, node in enumerate(component.nodes)}
+        self._node_readers = readers(component.nodes)
 
     def evaluate(self, round_: Round[R, F, T], every: bool = False) -> dict[Predicate, F]:
         """N := Add^r, Del^r or Red^r for each rule r."""
-        reached = self._select_reached(round_, self.modules, self._readers, every)
+        run = self.run
+        while True:
+            if run.component is not self._component:
+                self._look_at(run.component)
+            reached = self._select_reached(round_, self.modules, self._readers, every)
+            try:
+                self._evaluate_nodes(round_, reached, every)
+            except TooManyRows:
+                run.component = run.revision.leave_trees(run.component, run.moments)
+            else:
+                break
+        otherwise = partial(run.revision.derive_otherwise_in_round, run, round_)
+        return run.evaluation.derive_changes(run.component, reached, round_, round_.delta.values(), otherwise)
+
+    def _evaluate_nodes(self, round_: Round[R, F, T], reached: Sequence[Module[F, T]], every: bool) -> None:
         # Nodes before the first rule, and those of rules that are yet to come, too; children first.
         nodes = self._select_reached(round_, self.run.component.nodes, self._node_readers, every)
         for node in sorted(nodes, key=self._places.__getitem__):
@@ -198,7 +243,6 @@ class _Rules(Generic[R, F, T]):
         for module in reached:
             for node in nodes_of(module):
                 round_.evaluate(node)
-        return self.run.evaluation.derive_changes(self.run.component, reached, round_, round_.delta.values())
 
     def _select_reached(
         self,

@@ -15,9 +15,11 @@ from hdlog.maintenance.counting import count, count_view
 from hdlog.maintenance.dred import Run, dred
 from hdlog.maintenance.evaluation import Evaluation
 from hdlog.maintenance.materialisation import Materialisation
+from hdlog.maintenance.meters import TooManyRows
 from hdlog.maintenance.moments import Moments, NetChange
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.planning import Planning
+from hdlog.maintenance.revision import Revision
 from hdlog.maintenance.trace import Trace
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Predicate, Program, Rule
@@ -36,6 +38,7 @@ class Driver(Generic[R, F, T]):
         self.kept = Materialisation(engine)
         self.planning = Planning(self.kept, self.tuning)
         self.evaluation = Evaluation(engine)
+        self.revision = Revision(self.planning, self.evaluation)
         self.schedule = Schedule(())
 
     def update(
@@ -74,6 +77,7 @@ class Driver(Generic[R, F, T]):
         self.trace.start(len(self.schedule.steps))
         self.planning.begin()
         self.evaluation.begin()
+        self.revision.begin()
         moments = Moments(self.kept, self.tuning.numbers)
         touched = [h.predicate for rule in (*fresh, *(m.rule for m in gone)) for h in rule.heads]
         waiting = sorted({self.schedule.step_of[p] for p in (*asserted, *touched)})
@@ -84,13 +88,12 @@ class Driver(Generic[R, F, T]):
             here = {p: asserted[p] for p in step.predicates if p in asserted}
             self.trace.component(number + 1, tuple(p.name for p in step.predicates))
             component = self.planning.plan(step, fresh, gone, here)
-            for node in self.planning.finished_nodes(component, moments):
-                self._maintain_node(node, moments)
-            component = replace(component, nodes=self.planning.inner_nodes(component, moments))
+            self.revision.watch(component)
+            component = self._prepare_nodes(component, moments)
             if component.recursive:
-                dred(Run(component, moments, self.evaluation, self.trace), here)
+                dred(Run(component, moments, self.evaluation, self.trace, self.revision), here)
             else:
-                count(component, moments, self.evaluation, here)
+                count(component, moments, self.evaluation, here, self.revision)
                 came = sum(self.engine.count(moments.net[p].added) for p in step.predicates)
                 self.trace.round("count", came)
             for predicate in filter(moments.has_changed, step.predicates):
@@ -102,6 +105,16 @@ class Driver(Generic[R, F, T]):
         self.planning.drop_unused()
         return {p: net for p, net in moments.net.items() if not net.is_empty}
 
+    def _prepare_nodes(self, component: Component[R, F, T], moments: Moments[R, F, T]) -> Component[R, F, T]:
+        """Have the nodes of its rules: those over finished predicates up to date, the others with what they had before."""
+        while True:
+            try:
+                for node in self.planning.finished_nodes(component, moments):
+                    self._maintain_node(node, moments)
+                return replace(component, nodes=self.planning.inner_nodes(component, moments))
+            except TooManyRows:
+                component = self.revision.leave_trees(component, moments)
+
     def _maintain_node(self, node: Node[R, F, T], moments: Moments[R, F, T]) -> None:
         if node.counted:
             count_view(node, moments, self.evaluation)
@@ -111,9 +124,9 @@ class Driver(Generic[R, F, T]):
             silent = Trace()
             silent.start(1)
             silent.component(1, (node.predicate.name,))
-            dred(Run(component, moments, self.evaluation, silent), {})
+            dred(Run(component, moments, self.evaluation, silent, self.revision), {})
         else:
-            count(component, moments, self.evaluation, {})
+            count(component, moments, self.evaluation, {}, self.revision)
 
     def _sign(self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]) -> dict[Predicate, F]:
         """E- := (E- in E) \\ E+ with -1, E+ := E+ \\ E with +1."""

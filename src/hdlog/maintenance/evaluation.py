@@ -12,6 +12,7 @@ from hdlog import interrupts
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.errors import HdlogError
 from hdlog.maintenance.changes import Changes, Heads, Module
+from hdlog.maintenance.meters import TooManyRows
 from hdlog.program.model import Predicate, Rule
 
 if TYPE_CHECKING:
@@ -28,12 +29,15 @@ class Evaluation(Generic[R, F, T]):
         self.engine = engine
         self.spent: dict[Rule, float] = defaultdict(float)
         """seconds, by rule and by the rule of a node"""
+        self.yielded: dict[Rule, int] = defaultdict(int)
+        """facts that rules derived in this update, where the engine knows"""
         self._derived: dict[tuple[Module[F, T], Moment], Heads[F]] = {}
         """in this update, by rules with several heads"""
 
     def begin(self) -> None:
         """A new update."""
         self._derived = {}
+        self.yielded.clear()
 
     def derive_changes(
         self,
@@ -41,29 +45,46 @@ class Evaluation(Generic[R, F, T]):
         modules: Sequence[Module[F, T]],
         changes: Changes[F, T],
         deltas: Iterable[F],
+        otherwise: Callable[[Module[F, T]], Heads[F]],
     ) -> dict[Predicate, F]:
-        """r[I : Delta]: what modules derive from changed facts for the predicates of a component."""
+        """r[I : Delta]: what modules derive from changed facts for the predicates of a component.
+
+        `otherwise` says what a module derives whose rule had better be evaluated in another way.
+        """
         workers = self.engine.hints.workers(deltas) if len(modules) > 1 else 1
-        if workers > 1:
-            return self._gather(
-                component,
-                modules,
-                _map(lambda m: self._derive(component, m, changes), modules, workers),
-                workers,
-            )
-        return self._gather(component, modules, [self._derive(component, m, changes) for m in modules])
+        results = _map(lambda m: self._derive(component, m, changes), modules, workers)
+        return self._gather(
+            component,
+            modules,
+            [self._finish(m, r, otherwise) for m, r in zip(modules, results, strict=True)],
+            workers,
+        )
+
+    def _finish(
+        self, module: Module[F, T], heads: Heads[F] | None, otherwise: Callable[[Module[F, T]], Heads[F]]
+    ) -> Heads[F]:
+        if heads is None:
+            with Timed(self.spent, module.rule):
+                heads = otherwise(module)
+        if self.engine.hints.counts_rows:
+            self.yielded[module.rule] += sum(map(self.engine.count, heads.values()))
+        return heads
 
     def _derive(
         self, component: Component[R, F, T], module: Module[F, T], changes: Changes[F, T]
-    ) -> Heads[F]:
+    ) -> Heads[F] | None:
+        """None where that turned out to be too much."""
         interrupts.check()
         # A rule with heads in several components is evaluated for all of them when the first is reached. That is right where it
         # reads nothing of the component: what it reads is finished, for the others too.
         alone = len(module.rule.heads) == 1 or component.is_recursive(module)
         if not alone and (module, "changes") in self._derived:
             return self._derived[(module, "changes")]
-        with Timed(self.spent, module.rule):
-            heads = module.derive(changes)
+        try:
+            with Timed(self.spent, module.rule):
+                heads = module.derive(changes)
+        except TooManyRows:
+            return None
         if not alone:
             self._derived[(module, "changes")] = heads
         return heads
@@ -82,7 +103,7 @@ class Evaluation(Generic[R, F, T]):
             interrupts.check()
             if (module, moment) not in self._derived:
                 reads = module.sources if of_sources else module.reads
-                with Timed(self.spent, module.rule):
+                with Timed(self.spent, module.rule), module.meter.paused():
                     heads = module.derive_all({read: find(*read) for read in reads})
                 if len(module.rule.heads) == 1 or component.is_recursive(module):
                     results.append(heads)

@@ -11,6 +11,7 @@ from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.maintenance.changes import Changes, Heads, Versions, is_void
+from hdlog.maintenance.meters import Meter
 from hdlog.maintenance.nodes import Node, with_nodes
 from hdlog.maintenance.rounds import Round
 from hdlog.maintenance.standard import conclude
@@ -68,6 +69,7 @@ class HypertreeModule(Generic[R, F, T]):
         self.plan = plan
         self.rule = plan.rule
         self.tuning = tuning
+        self.meter = Meter()
         self.nodes = tuple(Node(engine, rule, tuning) for rule in plan.nodes)
         (root,) = plan.roots
         self.tree: tuple[TreeNode, ...] = tuple(root.tree.nodes())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T, Version
+from hdlog.maintenance.meters import Meter
 from hdlog.plan.bodies import Body
 from hdlog.plan.joins import (
     Antijoin,
@@ -30,9 +31,12 @@ class Matcher(Generic[R, F, T]):
     """Matches the body of one rule, from a delta or from scratch. A plan is made when it is first needed, and again when the facts
     have become many more or fewer."""
 
-    def __init__(self, engine: Engine[R, F, T], rule: Rule, tuning: Tuning, in_node: bool) -> None:
+    def __init__(
+        self, engine: Engine[R, F, T], rule: Rule, tuning: Tuning, in_node: bool, meter: Meter | None = None
+    ) -> None:
         """`in_node`: the body of a node, whose cyclic atoms are joined one variable at a time."""
         self.engine = engine
+        self.meter = meter or Meter()
         self.body = Body(rule)
         self.tuning = tuning
         self.meets = in_node and tuning.worst_case_optimal
@@ -90,7 +94,7 @@ class Matcher(Generic[R, F, T]):
 
     def _run(self, start: Start, versions: Sequence[Version[F, T]], rows: R) -> R:
         """The rows that are left after all steps of a plan: this is how a join plan is run."""
-        engine, literals = self.engine, self.body.literals
+        engine, literals, allow = self.engine, self.body.literals, self.meter.allow
         plan = self.plan(start, versions)
         made = self.rows[start]
         for number, step in enumerate(plan.steps):
@@ -99,11 +103,11 @@ class Matcher(Generic[R, F, T]):
             before = engine.count(rows)
             match step:
                 case Join(literal, keep):
-                    rows = engine.join(rows, versions[literal], literals[literal].atom.terms)
+                    rows = engine.join(rows, versions[literal], literals[literal].atom.terms, allow)
                     rows = engine.keep_columns(rows, keep)
                 case Meet(variable, numbers, keep):
                     factors = [(versions[i], literals[i].atom.terms) for i in numbers]
-                    rows = engine.meet(rows, variable, factors, keep)
+                    rows = engine.meet(rows, variable, factors, keep, allow)
                 case Antijoin(literal):
                     rows = engine.antijoin(rows, versions[literal], literals[literal].atom.terms)
                 case Select() | Extend():

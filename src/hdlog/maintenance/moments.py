@@ -92,6 +92,14 @@ class Moments(Generic[R, F, T]):
     def finish_view(self, predicate: Predicate) -> None:
         self._views.setdefault(predicate, ViewChange()).finished = True
 
+    def forget(self, predicates: Iterable[Predicate]) -> None:
+        """Views that are kept no more."""
+        for predicate in predicates:
+            self._views.pop(predicate, None)
+        self._pieces = {
+            key: version for key, version in self._pieces.items() if key[1] not in set(predicates)
+        }
+
     def view_now(self, predicate: Predicate) -> Version[F, T]:
         view = self.kept.views[predicate]
         change = self._views.get(predicate)

@@ -7,6 +7,7 @@ from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.maintenance.changes import Changes, Heads, Versions
+from hdlog.maintenance.meters import Meter
 from hdlog.maintenance.standard import StandardModule
 from hdlog.plan.bodies import Body
 from hdlog.plan.nodes import NodeRule
@@ -22,7 +23,8 @@ class Node(Generic[R, F, T]):
         self.rule = plan.rule
         self.predicate = plan.predicate
         self.counted = plan.counted
-        self.module = StandardModule(engine, plan.rule, tuning, in_node=True)
+        self.meter = Meter()
+        self.module = StandardModule(engine, plan.rule, tuning, in_node=True, meter=self.meter)
         self.reads = self.module.reads
         self.sources = Body(plan.definition).reads
 

@@ -21,7 +21,7 @@ from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.standard import StandardModule
 from hdlog.maintenance.statistics import TableStatistics
 from hdlog.maintenance.views import ViewModule
-from hdlog.plan.planner import RulePlan, plan_rule
+from hdlog.plan.planner import RulePlan, may_multiply, plan_joins, plan_rule
 from hdlog.program.model import Aggregate, Predicate, Rule
 from hdlog.tuning import Tuning
 
@@ -99,20 +99,48 @@ class Planning(Generic[R, F, T]):
         if isinstance(planned.module, AggregateModule) or len(sources) < 2:
             return
         sizes = {p: statistics.size(p) for p, _ in sources}
-        if not any(sizes.values()) or (
-            planned.sizes is not None and not self._have_drifted(planned.sizes, sizes)
-        ):
+        if not any(sizes.values()):
+            return
+        if recursive and self.is_revisable(rule) and may_multiply(rule):
+            # What its facts will be nobody knows yet; it begins where it risks least.
+            if planned.plan is None:
+                why = "recursive: a join plan as long as that makes few rows"
+                set_noted(self.engine, self.rules, rule, Planned(planned.module, plan_joins(rule, why)))
+            return
+        if planned.sizes is not None and not self._have_drifted(planned.sizes, sizes):
             return
         plan = plan_rule(rule, statistics, self.tuning, recursive)
         before = planned.plan
         same = before is not None and (before.method, before.roots) == (plan.method, plan.roots)
-        module = planned.module if same else self._module_for(plan)
+        module = planned.module if same else self.make_module(plan)
         set_noted(self.engine, self.rules, rule, Planned(module, plan, sizes))
         self._has_changed = self._has_changed or not same
 
-    def _module_for(self, plan: RulePlan) -> Module[F, T]:
+    def is_revisable(self, rule: Rule) -> bool:
+        """Whether a rule may be evaluated in another way when it turns out to cost more than was thought."""
+        method = rule.method or self.tuning.method
+        return method == "combined" and self.tuning.revision and self.engine.hints.counts_rows
+
+    def change_module(self, rule: Rule, module: Module[F, T], plan: RulePlan) -> None:
+        """In the midst of an update."""
+        sizes = {p: self.engine.size(self.kept.table(p)) for p, _ in module.sources}
+        set_noted(self.engine, self.rules, rule, Planned(module, plan, sizes))
+        self._has_changed = True
+
+    def find_users(self, predicate: Predicate) -> list[Rule]:
+        """The rules over trees with a node."""
+        return [
+            rule
+            for rule, planned in self.rules.items()
+            if any(node.predicate == predicate for node in nodes_of(planned.module))
+        ]
+
+    def make_standard(self, rule: Rule) -> StandardModule[R, F, T]:
+        return StandardModule(self.engine, rule, self.tuning)
+
+    def make_module(self, plan: RulePlan) -> Module[F, T]:
         if plan.method == "standard":
-            return StandardModule(self.engine, plan.rule, self.tuning)
+            return self.make_standard(plan.rule)
         kind = ViewModule if plan.covers_are_views else HypertreeModule
         return kind(self.engine, plan, self.tuning)
 
@@ -122,12 +150,24 @@ class Planning(Generic[R, F, T]):
 
     # Nodes.
 
+    @staticmethod
+    def is_inner(node: Node[R, F, T], component: Component[R, F, T]) -> bool:
+        return any(component.has(p) for p, _ in node.sources)
+
+    def add_view(self, node: Node[R, F, T], rows: F) -> None:
+        """Keep a view that reads predicates of the component which is being evaluated."""
+        self._visited.add(node.predicate)
+        self.kept.add_view(node.predicate, rows)
+        set_noted(self.engine, self.nodes, node.predicate, node)
+        set_noted(self.engine, self._inner, node.predicate, True)
+        self._has_changed = True
+
     def finished_nodes(
         self, component: Component[R, F, T], moments: Moments[R, F, T]
     ) -> Iterator[Node[R, F, T]]:
         """The nodes of a component's rules that read nothing of it, before their rules; each once in an update."""
         for node in _nodes(component):
-            if not _is_inner(node, component) and node.predicate not in self._visited:
+            if not self.is_inner(node, component) and node.predicate not in self._visited:
                 self._visited.add(node.predicate)
                 stale = self._inner.get(node.predicate, False) and moments.touches(node)
                 if node.predicate not in self.nodes or stale:
@@ -140,7 +180,7 @@ class Planning(Generic[R, F, T]):
         """The nodes of a component's rules that read predicates of it."""
         inner = []
         for node in _nodes(component):
-            if _is_inner(node, component):
+            if self.is_inner(node, component):
                 self._visited.add(node.predicate)
                 if not self._inner.get(node.predicate, False):
                     self._fill(node, moments, inner=True)
@@ -163,11 +203,12 @@ class Planning(Generic[R, F, T]):
                 engine.recount(table, engine.no_facts(predicate.arity), rows)
         set_noted(engine, self.nodes, predicate, node)
         set_noted(engine, self._inner, predicate, inner)
+        self._has_changed = True
 
-    def drop_unused(self) -> None:
-        """Nodes that no rule uses go."""
+    def drop_unused(self) -> list[Predicate]:
+        """Nodes that no rule uses go; which."""
         if not self._has_changed:
-            return
+            return []
         self._has_changed = False
         used = {node.predicate for planned in self.rules.values() for node in nodes_of(planned.module)}
         unused = [p for p in self.nodes if p not in used]
@@ -175,6 +216,8 @@ class Planning(Generic[R, F, T]):
         for predicate in unused:
             drop_noted(self.engine, self.nodes, predicate)
             drop_noted(self.engine, self._inner, predicate)
+        self._visited.difference_update(unused)
+        return unused
 
 
 def _nodes(component: Component[R, F, T]) -> Sequence[Node[R, F, T]]:
@@ -183,7 +226,3 @@ def _nodes(component: Component[R, F, T]) -> Sequence[Node[R, F, T]]:
         for node in nodes_of(module):
             by_predicate.setdefault(node.predicate, node)
     return list(by_predicate.values())
-
-
-def _is_inner(node: Node[R, F, T], component: Component[R, F, T]) -> bool:
-    return any(component.has(p) for p, _ in node.sources)

@@ -66,7 +66,18 @@ class Round(Mapping[Read, Change[F, T]], Generic[R, F, T]):
                     rows = node.changed_rows(self)
             self._changes[read] = self.update(node, rows)
 
+    def set_change(self, node: Node[R, F, T], change: Change[F, T]) -> None:
+        """How a node changes that has come in the midst of the round."""
+        self._changes[(node.predicate, True)] = change
+
     # What differs from phase to phase.
+
+    grows = True
+    """whether what is there after the round includes its delta"""
+
+    def find_now(self, change: Change[F, T]) -> Version[F, T]:
+        """What is there after the round."""
+        return change.including if self.grows else change.without
 
     def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
         """How a finished predicate changes."""
@@ -98,6 +109,8 @@ def _version(table: T, plus: tuple[F, ...] = (), minus: tuple[F, ...] = ()) -> C
 
 
 class Overdeletion(Round[R, F, T]):
+    grows = False
+
     def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
         return self.run.moments.find_losses(predicate, positive, self.is_first)
 

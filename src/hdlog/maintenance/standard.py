@@ -11,6 +11,7 @@ from typing import Generic
 from hdlog.engines.protocol import Engine, F, R, T, Version
 from hdlog.maintenance.changes import Changes, Heads, Versions, is_void
 from hdlog.maintenance.matching import Matcher, apply_built_in
+from hdlog.maintenance.meters import Meter
 from hdlog.plan.joins import plan_conclusion
 from hdlog.program.model import Bind, Filter, Rule
 from hdlog.tuning import Tuning
@@ -20,13 +21,19 @@ class StandardModule(Generic[R, F, T]):
     """Evaluates B0 .. Bi-1 without their deltas, Bi in its delta, Bi+1 .. Bn including theirs, for each i."""
 
     def __init__(
-        self, engine: Engine[R, F, T], rule: Rule, tuning: Tuning | None = None, in_node: bool = False
+        self,
+        engine: Engine[R, F, T],
+        rule: Rule,
+        tuning: Tuning | None = None,
+        in_node: bool = False,
+        meter: Meter | None = None,
     ) -> None:
         """`in_node`: the body of a node, whose cyclic atoms are joined one variable at a time."""
         self.engine = engine
         self.rule = rule
         self.tuning = tuning or Tuning()
-        self.matcher = Matcher(engine, rule, self.tuning, in_node)
+        self.meter = meter or Meter()
+        self.matcher = Matcher(engine, rule, self.tuning, in_node, self.meter)
         self.body = self.matcher.body
         self.reads = self.sources = self.body.reads
         bound = {name for literal in self.body.literals for name in literal.names}

@@ -11,6 +11,7 @@ from typing import Generic
 
 from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.maintenance.changes import Changes, Heads, Versions
+from hdlog.maintenance.meters import Meter
 from hdlog.maintenance.nodes import Node, with_nodes
 from hdlog.maintenance.standard import StandardModule
 from hdlog.plan.bodies import Body
@@ -26,8 +27,9 @@ class ViewModule(Generic[R, F, T]):
         self.plan = plan
         self.rule = plan.rule
         self.nodes = tuple(Node(engine, rule, tuning) for rule in plan.nodes)
+        self.meter = Meter()
         self.roots = [
-            (root.heads, StandardModule(engine, root.rule, tuning, in_node=True))
+            (root.heads, StandardModule(engine, root.rule, tuning, in_node=True, meter=self.meter))
             for root in plan.roots
             if root.rule is not None
         ]

@@ -83,8 +83,8 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         return RulePlan(rule, "standard", str(reason))
     if method == "standard" or (method == "paper" and width == 1):
         return RulePlan(rule, "standard", asked if method == "standard" else "simple (width 1)", width)
-    if method == "combined" and width == 1 and sum(len(item_variables(a)) > 1 for a in atoms) < 3:
-        # Without three atoms that link variables nothing can multiply; not worth even counting distinct values.
+    if method == "combined" and width == 1 and not may_multiply(rule):
+        # Not worth even counting distinct values.
         return RulePlan(rule, "standard", "acyclic", width)
     planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
     if method == "combined" and planner.standard_cost < tuning.numbers.few_rows:
@@ -98,6 +98,36 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
     if plan is None:
         return RulePlan(rule, "standard", "no decomposition has a place for all its negations", width)
     return planner.decide(plan, method, asked)
+
+
+def may_multiply(rule: Rule) -> bool:
+    """Whether its joins may make many more rows than there are matches in the end: it takes three atoms that link variables."""
+    return sum(len(item_variables(atom)) > 1 for atom in rule.atoms()) > 2
+
+
+def plan_tree(
+    rule: Rule, statistics: Statistics, tuning: Tuning, recursive: bool, budget: int
+) -> RulePlan | None:
+    """The best view tree for a rule, with its costs, if it is found within a budget of sets of variables."""
+    if not tuning.views:
+        return None
+    try:
+        width = hypertree_width(of_body(rule.atoms()))
+    except BudgetExceeded:
+        return None
+    most = min(budget, tuning.numbers.view_budget)
+    return _RulePlanner(
+        rule, statistics, tuning.steered(view_budget=most), width or 1, recursive
+    ).with_views()
+
+
+def plan_joins(rule: Rule, why: str) -> RulePlan:
+    """A join plan, whatever the facts are."""
+    try:
+        width = hypertree_width(of_body(rule.atoms()))
+    except BudgetExceeded as reason:
+        return RulePlan(rule, "standard", str(reason))
+    return RulePlan(rule, "standard", why, width)
 
 
 class _RulePlanner:

@@ -16,6 +16,7 @@ from hdlog.engines.columnar.keys import part, part_columns
 from hdlog.engines.columnar.relation import Relation, select_atom, stack
 from hdlog.engines.columnar.statistics import Statistics
 from hdlog.engines.columnar.table import Table
+from hdlog.engines.protocol import Allow
 from hdlog.program.terms import Term, Variable
 
 PROBED, COLUMN = 16, 4
@@ -26,10 +27,12 @@ class Joins(Statistics):
     def scan(self, facts: Facts, terms: Sequence[Term]) -> Relation:
         return select_atom(facts.columns(), len(facts), facts.counts, terms, self.encode)
 
-    def join(self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]) -> Relation:
+    def join(
+        self, left: Relation, version: ColumnarVersion, terms: Sequence[Term], allow: Allow | None = None
+    ) -> Relation:
         interrupts.check()
         sources = [(source, 1) for source in sources_of(version)] + [(facts, -1) for facts in version.minus]
-        parts = [self._join(left, s, terms).scale(sign) for s, sign in sources if len(s) and len(left)]
+        parts = [self._join(left, s, terms, allow).scale(sign) for s, sign in sources if len(s) and len(left)]
         if not parts:
             names = [*left.columns, *(t.name for t in terms if isinstance(t, Variable))]
             return Relation({n: np.empty(0, np.uint32) for n in names}, 0)
@@ -37,16 +40,16 @@ class Joins(Statistics):
             self.budget.check(sum(map(len, parts)), COLUMN * (len(parts[0].columns) + 2))
         return stack(parts)
 
-    def _join(self, left: Relation, source: Source, terms: Sequence[Term]) -> Relation:
+    def _join(self, left: Relation, source: Source, terms: Sequence[Term], allow: Allow | None) -> Relation:
         bound = tuple(i for i, t in enumerate(terms) if not isinstance(t, Variable) or t.name in left.columns)
         free = tuple(i for i in range(len(terms)) if i not in bound)
         if not free:
             return self._lookup(left, source, terms)
         if not any(isinstance(terms[i], Variable) for i in bound):
-            return self._cross(left, self._scan_source(source, terms, bound))
+            return self._cross(left, self._scan_source(source, terms, bound), allow)
         width = len(left.columns) + len(free) + 2 * (left.counts is not None)
         probe, rights, weights = self._probe(
-            source, (bound, free), [self.column_of(left, terms[i]) for i in bound], width
+            source, (bound, free), [self.column_of(left, terms[i]) for i in bound], width, allow
         )
         columns = {n: c[probe] for n, c in left.columns.items()}
         kept: NDArray[np.bool_] | None = None
@@ -66,7 +69,7 @@ class Joins(Statistics):
         return np.full(len(relation), self.encode(term), np.uint32)
 
     def _probe(
-        self, source: Source, order: Order, bound: list[Ids], width: int
+        self, source: Source, order: Order, bound: list[Ids], width: int, allow: Allow | None
     ) -> tuple[Rows, Ids, Counts | None]:
         """For each row of bound columns the right ids it meets: number of the row, right id, multiplicity.
 
@@ -75,11 +78,11 @@ class Joins(Statistics):
         runs = runs_of(source, order)  # before the look-up: making an index makes pairs known
         lefts = part(self.pairs, bound, len(bound[0]), grow=False)
         if len(bound) == 1 and len(self.dictionary) < 2 * len(lefts):
-            return self._probe_directly(runs, lefts, width)
+            return self._probe_directly(runs, lefts, width, allow)
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
         rank = None if ordered else np.argsort(lefts, kind="stable")
         probes = lefts if rank is None else lefts[rank]
-        parts = [self._spell_out(*run, *ranges(run[0], probes), width) for run in runs]
+        parts = [self._spell_out(*run, *ranges(run[0], probes), width, allow) for run in runs]
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
         probe = np.concatenate([p[0] for p in parts]) if len(parts) > 1 else parts[0][0]
@@ -88,14 +91,14 @@ class Joins(Statistics):
         return (probe if rank is None else rank[probe]), rights, weights
 
     def _probe_directly(
-        self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids, width: int
+        self, runs: list[tuple[Keys, Flags, Counts | None]], lefts: Ids, width: int, allow: Allow | None
     ) -> tuple[Rows, Ids, Counts | None]:
         """Many probes: an array of where each id begins saves sorting them."""
         parts = []
         for keys, dead, counts in runs:
             starts = offsets(keys, len(self.dictionary))
             bounds = starts[lefts], starts[lefts + np.uint32(1)]
-            parts.append(self._spell_out(keys, dead, counts, *bounds, width))
+            parts.append(self._spell_out(keys, dead, counts, *bounds, width, allow))
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.uint32), None
         if len(parts) == 1:
@@ -103,9 +106,19 @@ class Joins(Statistics):
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts]), None
 
     def _spell_out(
-        self, keys: Keys, dead: Flags, counts: Counts | None, low: Rows, high: Rows, width: int
+        self,
+        keys: Keys,
+        dead: Flags,
+        counts: Counts | None,
+        low: Rows,
+        high: Rows,
+        width: int,
+        allow: Allow | None,
     ) -> tuple[Rows, Ids, Counts | None]:
-        self.budget.check(int((high - low).sum()), PROBED + COLUMN * width)
+        rows = int((high - low).sum())
+        if allow is not None:
+            allow(rows)
+        self.budget.check(rows, PROBED + COLUMN * width)
         probe, rights = expand(keys, dead, low, high)
         if counts is None:
             return probe, rights, None
@@ -158,15 +171,17 @@ class Joins(Statistics):
         single = Relation({}, 1)
         free = tuple(i for i in range(len(terms)) if i not in bound)
         _, rights, weights = self._probe(
-            source, (bound, free), [self.column_of(single, terms[i]) for i in bound], len(free)
+            source, (bound, free), [self.column_of(single, terms[i]) for i in bound], len(free), None
         )
         columns = part_columns(self.pairs, rights, len(free))
         return select_atom(columns, len(rights), weights, [terms[i] for i in free], self.encode)
 
-    def _cross(self, left: Relation, right: Relation) -> Relation:
+    def _cross(self, left: Relation, right: Relation, allow: Allow | None) -> Relation:
         if not left.columns and len(left) == 1:
             factor = 1 if left.counts is None else int(left.counts[0])
             return right.scale(factor)
+        if allow is not None:
+            allow(len(left) * len(right))
         self.budget.check(len(left) * len(right), PROBED + COLUMN * (len(left.columns) + len(right.columns)))
         a = np.repeat(np.arange(len(left)), len(right))
         b = np.tile(np.arange(len(right)), len(left))

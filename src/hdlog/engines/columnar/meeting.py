@@ -19,6 +19,7 @@ from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.kernels.meeting import meet_groups, meet_lists, meet_sizes
 from hdlog.engines.columnar.keys import part
 from hdlog.engines.columnar.relation import Relation, stack
+from hdlog.engines.protocol import Allow
 from hdlog.program.terms import Term, Variable
 
 _List = tuple[Any, Any, Rows, Rows]
@@ -34,6 +35,7 @@ class Meeting(Joins):
         name: str,
         factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]],
         needed: Sequence[str],
+        allow: Allow | None = None,
     ) -> Relation:
         interrupts.check()
         if not len(left):
@@ -41,7 +43,7 @@ class Meeting(Joins):
         if len(factors) == 1 and (
             name not in needed or len(set(needed) & set(left.columns)) == len(left.columns)
         ):
-            return self.join(left, *factors[0]).keep(needed)
+            return self.join(left, *factors[0], allow).keep(needed)
         factors = sorted(factors, key=lambda f: self.fan_out(f[0], _others(f[1], name)))
         first = factors[:2]
         # The other factors may ask for any column.
@@ -49,9 +51,11 @@ class Meeting(Joins):
         lists = self._find_lists(left, name, first)
         relation = self._meet_lists(left, name, lists, keep) if lists else None
         if relation is None:
-            relation = self._join_shortest_first(left, name, first)
+            relation = self._join_shortest_first(left, name, first, allow)
+        elif allow is not None:
+            allow(len(relation))
         for version, terms in factors[2:]:
-            relation = self.join(relation, version, terms)
+            relation = self.join(relation, version, terms, allow)
         return relation.keep(needed)
 
     def _find_lists(
@@ -159,11 +163,15 @@ class Meeting(Joins):
         return np.zeros(len(self.dictionary) + 1, np.int64)
 
     def _join_shortest_first(
-        self, left: Relation, name: str, factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]]
+        self,
+        left: Relation,
+        name: str,
+        factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]],
+        allow: Allow | None,
     ) -> Relation:
         """Each row by the factor with its shortest list, then the others."""
         if len(factors) == 1:
-            return self.join(left, *factors[0])
+            return self.join(left, *factors[0], allow)
         sizes = np.stack([self._measure_lists(left, version, terms, name) for version, terms in factors])
         best = sizes.argmin(axis=0)
         parts = []
@@ -171,7 +179,7 @@ class Meeting(Joins):
             chosen = left.take(best == number)
             if len(chosen):
                 for version, terms in (factors[number], *(f for i, f in enumerate(factors) if i != number)):
-                    chosen = self.join(chosen, version, terms)
+                    chosen = self.join(chosen, version, terms, allow)
                 parts.append(chosen)
         return stack(parts)
 

@@ -59,6 +59,10 @@ class ColumnarHints(Hints[Facts, Table]):
             sides.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
         return core(sides, len(self.engine.dictionary), self.engine.encode)
 
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
     def workers(self, changed: Iterable[Facts]) -> int:
         engine = self.engine
         return engine.threads if sum(map(len, changed)) >= engine.numbers.worth_threads else 1

@@ -40,6 +40,11 @@ class FactSets(Relations):
         filled = [p for p in parts if p.frame is not None]
         if len(filled) < 2:
             return filled[0] if filled else Facts(arity)
+        for facts in filled:
+            self.cut_facts(facts)
+        filled = [p for p in filled if p.frame is not None]
+        if not filled:
+            return Facts(arity)
         return defer(arity, union([p.frame for p in filled if p.frame is not None]), summed=False)
 
     def minus(self, a: Facts, b: Facts) -> Facts:

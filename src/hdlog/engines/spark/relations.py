@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hdlog.engines.protocol import Kept
+from hdlog.engines.protocol import Allow, Kept
 from hdlog.engines.spark import builtins
 from hdlog.engines.spark.context import SparkVersion, distinct_metrics, read_distinct
 from hdlog.engines.spark.frames import Frame, union
@@ -39,9 +39,21 @@ class Relations(Statistics):
         chosen = frame.where(" AND ".join(conditions)) if conditions else frame
         return chosen.select(*(f"c{i} AS {column(n)}" for n, i in first.items()), "m")
 
+    def _cut(self, relation: Relation) -> Relation:
+        """Computed if its query has become long."""
+        if relation.frame is not None and len(relation.frame.sql) > self.numbers.long_query:
+            return self._keep_relation(relation)
+        return relation
+
+    def cut_facts(self, facts: Facts) -> None:
+        if facts.frame is not None and len(facts.frame.sql) > self.numbers.long_query:
+            self.keep(facts)
+
     def _gather_right(self, version: SparkVersion, terms: Sequence[Term]) -> tuple[Frame | None, int, int]:
         """All rows of an atom with their multiplicity as `w`, how many there are at most, and of one fact."""
         names = names_of(terms)
+        for facts in (*version.plus, *version.minus):
+            self.cut_facts(facts)
         parts = self.parts_of(version)
         if not parts:
             return None, 0, 0
@@ -51,7 +63,10 @@ class Relations(Statistics):
         ]
         return union(frames), sum(rows for _, _, rows in parts), len(parts)
 
-    def join(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
+    def join(
+        self, left: Relation, version: SparkVersion, terms: Sequence[Term], allow: Allow | None = None
+    ) -> Relation:
+        left = self._cut(left)
         atom_names = names_of(terms)
         names = (*left.names, *(n for n in atom_names if n not in left.names))
         right, rows, times = self._gather_right(version, terms)
@@ -100,6 +115,7 @@ class Relations(Statistics):
         name: str,
         factors: Sequence[tuple[SparkVersion, Sequence[Term]]],
         needed: Sequence[str],
+        allow: Allow | None = None,
     ) -> Relation:
         """One join after the other: without indexes no row can choose its shortest list."""
 

@@ -1,0 +1,147 @@
+"""Points-to analyses: of Java-like programs with classes, virtual calls, fields and arrays, and of C-like ones with loads and stores.
+
+The programs are made up: classes in a hierarchy with inherited and overridden methods; methods with local variables, allocations,
+casts, fields, arrays and calls, mostly of what is near; libraries that are called from everywhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hdlog.benchmarks.programs.program import Chance, Program, Tables, facts
+
+JAVA = """
+SupertypeOf(t, t) :- Type(t).
+SupertypeOf(s, t) :- DirectSuper(t, s).
+SupertypeOf(s, t) :- DirectSuper(t, u), SupertypeOf(s, u).
+SupertypeOf(a, b) :- ComponentType(a, x), ComponentType(b, y), SupertypeOf(x, y).
+MethodLookup(n, d, t, m) :- MethodImplemented(n, d, t, m).
+MethodLookup(n, d, t, m) :- DirectSuper(t, s), MethodLookup(n, d, s, m), !Implements(n, d, t).
+Implements(n, d, t) :- MethodImplemented(n, d, t, _).
+Reachable(m) :- MainMethod(m).
+VarPointsTo(h, v) :- Reachable(m), AssignHeapAllocation(h, v, m).
+VarPointsTo(h, to) :- Reachable(m), AssignLocal(from, to, m), VarPointsTo(h, from).
+VarPointsTo(h, to) :- Reachable(m), AssignCast(type, from, to, m), VarPointsTo(h, from), HeapAllocation_Type(h, ht), SupertypeOf(type, ht).
+VarPointsTo(h, to) :- Assign(to, from), VarPointsTo(h, from).
+Assign(to, from) :- CallGraphEdge(i, m), FormalParam(n, m, to), ActualParam(n, i, from).
+Assign(to, from) :- CallGraphEdge(i, m), ReturnVar(from, m), AssignReturnValue(i, to).
+InstanceFieldPointsTo(bh, f, h) :- Reachable(m), StoreInstanceField(from, base, f, m), VarPointsTo(bh, base), VarPointsTo(h, from).
+VarPointsTo(h, to) :- Reachable(m), LoadInstanceField(base, f, to, m), VarPointsTo(bh, base), InstanceFieldPointsTo(bh, f, h).
+StaticFieldPointsTo(f, h) :- Reachable(m), StoreStaticField(from, f, m), VarPointsTo(h, from).
+VarPointsTo(h, to) :- Reachable(m), LoadStaticField(f, to, m), StaticFieldPointsTo(f, h).
+ArrayIndexPointsTo(bh, h) :- Reachable(m), StoreArrayIndex(from, base, m), VarPointsTo(bh, base), VarPointsTo(h, from),
+    HeapAllocation_Type(h, ht), HeapAllocation_Type(bh, bt), ComponentType(bt, ct), SupertypeOf(ct, ht).
+VarPointsTo(h, to) :- Reachable(m), LoadArrayIndex(base, to, m), VarPointsTo(bh, base), ArrayIndexPointsTo(bh, h),
+    Var_Type(to, type), HeapAllocation_Type(bh, bt), ComponentType(bt, ct), SupertypeOf(type, ct).
+VarPointsTo(h, this) :- Reachable(m), Instruction_Method(i, m), VirtualCall_Base(i, base), VarPointsTo(h, base), HeapAllocation_Type(h, ht),
+    VirtualCall_Name(i, n), VirtualCall_Descriptor(i, d), MethodLookup(n, d, ht, to), ThisVar(to, this).
+Reachable(to) :- Reachable(m), Instruction_Method(i, m), VirtualCall_Base(i, base), VarPointsTo(h, base), HeapAllocation_Type(h, ht),
+    VirtualCall_Name(i, n), VirtualCall_Descriptor(i, d), MethodLookup(n, d, ht, to).
+CallGraphEdge(i, to) :- Reachable(m), Instruction_Method(i, m), VirtualCall_Base(i, base), VarPointsTo(h, base), HeapAllocation_Type(h, ht),
+    VirtualCall_Name(i, n), VirtualCall_Descriptor(i, d), MethodLookup(n, d, ht, to).
+Reachable(to) :- Reachable(m), StaticCall(i, to, m).
+CallGraphEdge(i, to) :- Reachable(m), StaticCall(i, to, m).
+Poly(i) :- CallGraphEdge(i, a), CallGraphEdge(i, b), a != b, VirtualCall_Base(i, _).
+"""
+
+
+def generate_java(size: float, chance: Chance) -> Tables:
+    classes = int(600 * size)
+    parents = np.minimum(np.arange(classes) - 1, chance.near(np.arange(classes) // 3, classes, 6.0))
+    parents[0] = 0
+    # Types: classes, then one array type for each of the first half of them.
+    arrays = classes // 2
+    types = np.arange(classes + arrays)
+    # Methods: some of each class, a few names that are overridden everywhere.
+    methods = classes * 6
+    owner = np.sort(chance.uniform(methods, classes))
+    names = np.where(chance.happens(methods, 0.4), chance.skewed(methods, 60, 0.6), 100 + np.arange(methods))
+    descriptors = names % 7
+    # Variables: eight of each method; the first is this, the next two are formal parameters, the fourth is what it returns.
+    width = 8
+    variables = methods * width
+    method_of = np.repeat(np.arange(methods), width)
+    this, first, second, result = (np.arange(methods) * width + n for n in range(4))
+    var_type = chance.near(owner[method_of], classes, classes / 40)
+    var_type[this] = owner
+    holds_array = chance.happens(variables, 0.12)
+    holds_array[this] = False
+    var_type[holds_array] = classes + var_type[holds_array] % arrays
+
+    def local(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Methods, and two variables of each."""
+        where = chance.uniform(count, methods)
+        return (
+            where,
+            where * width + chance.uniform(count, width),
+            where * width + chance.uniform(count, width),
+        )
+
+    heaps = int(1.2 * methods)
+    where, target, _ = local(heaps)
+    heap_type = chance.near(var_type[target], classes + arrays, 3.0)
+    alloc = facts(np.arange(heaps), target, where)
+    assign_m, assign_from, assign_to = local(int(1.5 * methods))
+    cast_m, cast_from, cast_to = local(methods // 4)
+    fields = classes * 3
+    store_m, store_from, store_base = local(methods)
+    store_base = np.where(chance.happens(methods, 0.7), this[store_m], store_base)
+    store_field = chance.near(owner[store_m] * 3, fields, 2.0)
+    load_m, load_to, load_base = local(int(1.5 * methods))
+    load_base = np.where(chance.happens(len(load_m), 0.7), this[load_m], load_base)
+    load_field = chance.near(owner[load_m] * 3, fields, 2.0)
+    of_arrays = np.flatnonzero(holds_array)
+    into = of_arrays[chance.uniform(methods // 3, len(of_arrays))]
+    out_of = of_arrays[chance.uniform(methods // 3, len(of_arrays))]
+    static_m, static_var, static_to = local(methods // 8)
+    static_field = chance.skewed(len(static_m), classes // 4)
+    # Calls: virtual ones of methods that the type of the base has, static ones of what is near or in a library.
+    calls = int(2.5 * methods)
+    call_m, base, actual = local(calls)
+    virtual = chance.happens(calls, 0.75)
+    callee = np.where(
+        chance.happens(calls, 0.15), chance.skewed(calls, methods, 0.8), chance.near(call_m, methods, 60.0)
+    )
+    by_type = np.searchsorted(owner, np.minimum(var_type[base], classes - 1))
+    callee = np.where(virtual, np.minimum(by_type + chance.uniform(calls, 6), methods - 1), callee)
+    number = np.arange(calls)
+    invoked = number[virtual]
+    return {
+        "Type": facts(types),
+        "DirectSuper": facts(np.arange(1, classes), parents[1:]),
+        "ComponentType": facts(classes + np.arange(arrays), np.arange(arrays)),
+        "MethodImplemented": facts(names, descriptors, owner, np.arange(methods)),
+        "MainMethod": facts(np.arange(0, methods, max(1, methods // 40))),
+        "AssignHeapAllocation": alloc,
+        "HeapAllocation_Type": facts(np.arange(heaps), heap_type),
+        "Var_Type": facts(np.arange(variables), var_type),
+        "AssignLocal": facts(assign_from, assign_to, assign_m),
+        "AssignCast": facts(var_type[cast_to], cast_from, cast_to, cast_m),
+        "FormalParam": facts(
+            np.tile([0, 1], methods), np.repeat(np.arange(methods), 2), np.stack([first, second], 1).ravel()
+        ),
+        "ActualParam": facts(number % 2, number, actual),
+        "ReturnVar": facts(result, np.arange(methods)),
+        "AssignReturnValue": facts(
+            number[::2], call_m[::2] * width + chance.uniform(len(number[::2]), width)
+        ),
+        "ThisVar": facts(np.arange(methods), this),
+        "StoreInstanceField": facts(store_from, store_base, store_field, store_m),
+        "LoadInstanceField": facts(load_base, load_field, load_to, load_m),
+        "StoreStaticField": facts(static_var, static_field, static_m),
+        "LoadStaticField": facts(static_field, static_to, static_m),
+        "StoreArrayIndex": facts(
+            (into // width) * width + chance.uniform(len(into), width), into, into // width
+        ),
+        "LoadArrayIndex": facts(
+            out_of, (out_of // width) * width + chance.uniform(len(out_of), width), out_of // width
+        ),
+        "Instruction_Method": facts(number, call_m),
+        "VirtualCall_Base": facts(invoked, base[virtual]),
+        "VirtualCall_Name": facts(invoked, names[callee[virtual]]),
+        "VirtualCall_Descriptor": facts(invoked, descriptors[callee[virtual]]),
+        "StaticCall": facts(number[~virtual], callee[~virtual], call_m[~virtual]),
+    }
+
+
+PROGRAMS = (Program("points-to-java", JAVA, generate_java, (1.0, 16.0), traits=("recursion", "cycles")),)
