@@ -311,7 +311,7 @@ def test_what_the_operating_system_refuses_is_told(tmp_path: Path) -> None:
     commands: list[tuple[list[str | Path], str]] = [
         (["export", tmp_path / "store", "-o", tmp_path], "is a folder"),
         (["export", tmp_path / "store", "--format", "csv", "-o", tmp_path / "afile"], "is a file"),
-        (["export", tmp_path / "store", "--format", "csv", "-o", tmp_path], "is not empty"),
+        (["export", tmp_path / "store", "--format", "csv", "-o", tmp_path], "has other files"),
         (["load", tmp_path / "store", "--store", tmp_path / "other"], "is a store"),
     ]
     for command, told in commands:
