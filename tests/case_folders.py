@@ -28,11 +28,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hdlog.api import Reasoner, Update
+from hdlog.dialects import Dialect
 from hdlog.program.model import Atom, Program, Rule
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import RDF_TYPE, XSD_INTEGER, XSD_STRING, Constant, Literal
 from hdlog.report.explain import as_text
-from hdlog.text import Dialect, dialect_of, parse, read
+from hdlog.text import dialect_of, parse, read
 from hdlog.text.write import write
 from tests.oracle import materialise
 from tests.strategies import Fact

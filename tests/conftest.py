@@ -1,6 +1,7 @@
 import os
 
 os.environ["HDLOG_CHECKED"] = "1"  # before the engine is imported
+os.environ["HDLOG_KERNELS"] = "compiled"  # tiny inputs, too; `make test-no-jit` runs them as Python
 
 from hypothesis import HealthCheck, Phase, settings
 

@@ -10,6 +10,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, overload
 
 from hdlog import interrupts
+from hdlog.dialects import ENDINGS, Dialect
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.decode import FactTable
@@ -24,7 +25,7 @@ from hdlog.reading.files import find_splits, read_split
 from hdlog.reading.objects import Collector, FactInput, find_misspelt
 from hdlog.reasoning import ByPredicate, Reasoning, Row, Update, check_program, facts_of
 from hdlog.report.explain import describe
-from hdlog.text import ENDINGS, Dialect, parse, read
+from hdlog.text import parse, read
 from hdlog.tuning import Method, Tuning
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdlog.text import Dialect, Reading, examine
+from hdlog.dialects import Dialect
+from hdlog.text import Reading, examine
 from tests.unit.test_rdfox import EVERYTHING as RDFOX
 from tests.unit.test_souffle import EVERYTHING as SOUFFLE
 

@@ -96,7 +96,7 @@ def test_generated_files_are_compressed_or_parquet(tmp_path: Path) -> None:
     call("generate", "exp", *SMALL["exp"], "--out", str(tmp_path))
     assert (tmp_path / "exp.nt.gz").read_bytes()[:2] == b"\x1f\x8b"
     call("generate", "exp", *SMALL["exp"], "--out", str(tmp_path / "p"), "--format", "parquet")
-    tables = {p.stem: pq.read_table(p).num_rows for p in (tmp_path / "p" / "facts").iterdir()}
+    tables = {p.stem: pq.read_table(p).num_rows for p in (tmp_path / "p" / "facts").glob("*.parquet")}
     leaves = 34 + 3
     assert tables["value"] == leaves * 4
     assert sum(tables.values()) == 3 * leaves * 4 + 3 * 34 + leaves + 3

@@ -5,10 +5,19 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from hdlog import interrupts
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Whoever started the tests may have had signals ignored, as a shell does for what runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt() -> None:

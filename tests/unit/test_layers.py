@@ -10,6 +10,8 @@ import pytest
 SRC = Path(__file__).parents[2] / "src" / "hdlog"
 LAYERS = (
     "errors",
+    "dialects",
+    "compiling",
     "interrupts",
     "journal",
     "program",
@@ -36,7 +38,7 @@ CONFINED = {
     "matplotlib": ("benchmarks/paper/plots",),
     "duckdb": ("benchmarks/peers", "benchmarks/micro"),
     "clingo": ("benchmarks/peers",),
-    "numba": ("engines/columnar/kernels", "reading/kernels", "writing/kernels", "store/buckets"),
+    "numba": ("compiling",),
     "pyspark": ("engines/spark", "api", "benchmarks/micro"),
 }
 """Where a library may be imported."""

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
-from hdlog.benchmarks.data.dataset import Dataset
 from hdlog.errors import UsageError
+
+if TYPE_CHECKING:
+    from hdlog.benchmarks.data.dataset import Dataset
 
 generate = typer.Typer(
     no_args_is_help=True,
@@ -99,6 +99,9 @@ def _write(
 ) -> None:
     if (store is None) == (out is None):
         raise UsageError("name one place for the facts: --store FOLDER or --out FOLDER")
+    from rich.console import Console
+    from rich.progress import Progress
+
     from hdlog.benchmarks.data.writing import write_files, write_store
 
     start = time.perf_counter()
@@ -157,6 +160,8 @@ def bench(
         _parse_names(text, known)
         for text, known in ((benchmarks, paper.BENCHMARKS), (methods, paper.METHODS), (tasks, paper.TASKS))
     ]
+    from rich.console import Console
+
     console = Console(stderr=True)
     room = memory or Budget().memory / 1e9
     say = lambda text: console.print(text, highlight=False)  # noqa: E731

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
 from hdlog import interrupts
 from hdlog.errors import INTERRUPTED
-from hdlog.report.progress import Progress
+
+if TYPE_CHECKING:
+    from hdlog.report.progress import Progress
 
 PIPE = 10_000
 """Columns of a table that nobody looks at."""
@@ -23,11 +24,16 @@ PIPE = 10_000
 @contextmanager
 def show_progress(store: Path | None = None) -> Iterator[Progress]:
     """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
+    from rich.console import Console
+
+    from hdlog.report.progress import Progress
+
     before = snapshot_of(store)
     with interrupts.Guard(), Progress(Console(stderr=True)) as progress:
         try:
             with interrupts.let_through():
-                progress.say("loading the engine (compiling it, the first time: a few seconds)")
+                progress.say("loading the engine")
+                spare_pandas()
                 yield progress
             interrupted = interrupts.take()
         except KeyboardInterrupt:
@@ -45,6 +51,31 @@ def show_progress(store: Path | None = None) -> Iterator[Progress]:
         raise typer.Exit(INTERRUPTED)
 
 
+def spare_pandas() -> None:
+    """Have pyarrow believe that there is no pandas, unless somebody imported it.
+
+    It looks for it with the first array that it makes, and importing it takes longer than most commands; none needs it.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow
+
+    hidden = _Hidden()
+    sys.meta_path.insert(0, hidden)
+    try:
+        pyarrow.array([True])
+    finally:
+        sys.meta_path.remove(hidden)
+
+
+class _Hidden:
+    """Finds no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
 def snapshot_of(store: Path | None) -> int | None:
     """The number of a store's snapshot, if there is one."""
     try:
@@ -56,6 +87,8 @@ def snapshot_of(store: Path | None) -> int | None:
 
 def print_table(table: Any) -> None:
     """A table as wide as the terminal, or, in a pipe, as it is."""
+    from rich.console import Console
+
     console = Console() if sys.stdout.isatty() else Console(width=PIPE)
     with console.capture() as captured:
         console.print(table, highlight=False)
@@ -63,6 +96,8 @@ def print_table(table: Any) -> None:
 
 
 def summarise(summary: dict[str, Any], as_json: bool) -> None:
+    from rich.console import Console
+
     lines = summary.pop("lines")
     if as_json:
         print(json.dumps(summary))

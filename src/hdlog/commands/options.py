@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from hdlog.text import Dialect
+from hdlog.dialects import Dialect
 from hdlog.tuning import Method
 
 METHOD_HELP = "How rules are evaluated: join plans, hypertree decompositions, for each rule the cheaper (combined), or just the paper's system."

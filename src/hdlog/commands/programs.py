@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,10 +22,12 @@ from hdlog.commands.options import (
     SummaryAsJson,
     Without,
 )
+from hdlog.dialects import Dialect
 from hdlog.errors import ProgramError, UsageError
-from hdlog.report.check import as_table, describe
-from hdlog.text import Dialect, Reading, examine_file
 from hdlog.tuning import Tuning
+
+if TYPE_CHECKING:
+    from hdlog.text import Reading
 
 WARNINGS_SHOWN = 3
 
@@ -40,8 +42,15 @@ def check(
         bool, typer.Option("--warnings", help="Show every warning, not just the first of each kind.")
     ] = False,
 ) -> None:
-    """Read rule files, say what is wrong with them and what they look like."""
-    readings = [(str(path), examine_file(path, dialect)) for path in files]
+    """Read rule files, say what is wrong with them and what they look like.
+
+    Several files are read together, as `hdlog run` does: what one declares, the others may use.
+    """
+    from hdlog.report.check import as_table, describe
+    from hdlog.text import examine_files
+
+    names = map(str, files)
+    readings = list(zip(names, examine_files(files, dialect), strict=True))
     descriptions = [describe(name, reading) for name, reading in readings]
     if json_:
         for description in descriptions:

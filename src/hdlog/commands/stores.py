@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
@@ -29,8 +28,8 @@ from hdlog.commands.options import (
     SummaryAsJson,
     Without,
 )
+from hdlog.dialects import ENDINGS
 from hdlog.errors import INTERRUPTED, UsageError
-from hdlog.text import ENDINGS
 from hdlog.tuning import Tuning
 
 
@@ -202,6 +201,8 @@ def stream(
 
     A file may be in any format that `hdlog load` reads, as in monday.add.nt.gz. Write it elsewhere and move it in.
     """
+    from rich.console import Console
+
     console = Console(stderr=True)
     with show_progress(store) as progress:
         from hdlog.operations.stores import Settings

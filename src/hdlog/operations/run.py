@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from hdlog.dialects import ENDINGS, Dialect
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import InputError, UsageError, WriteError, did_you_mean
@@ -22,7 +23,7 @@ from hdlog.reading.objects import arities_in, check_arities, find_misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
 from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.report.explain import describe
-from hdlog.text import ENDINGS, Dialect, RuleText, read_texts, rule_texts
+from hdlog.text import RuleText, read_texts, rule_texts
 from hdlog.tuning import Tuning
 from hdlog.writing.files import is_triple, write_table, write_tables, write_triples, write_whole
 from hdlog.writing.sheets import Sheet

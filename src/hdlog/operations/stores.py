@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hdlog import interrupts
+from hdlog.dialects import Dialect
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import Source, StoreError, UsageError
@@ -34,7 +35,7 @@ from hdlog.store.store import (
     open_for_reading,
     open_store,
 )
-from hdlog.text import Dialect, RuleText, read_texts
+from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
 from hdlog.writing.files import fact_lines
 

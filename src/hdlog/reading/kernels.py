@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
 from numpy.typing import NDArray
 
+from hdlog.compiling import inner, kernel
 from hdlog.program.functions import INTEGER_TYPES
 from hdlog.program.terms import RDF, XSD, XSD_STRING
 from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGER_MARK, INTEGERS
@@ -20,11 +20,8 @@ Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 Slots = NDArray[np.uint64]
 
-_i8, _u8, _u1, _b1 = types.int64, types.uint64, types.uint8, types.boolean
-_two = types.UniTuple(_i8, 2)  # type: ignore[no-untyped-call]
-_bytes = types.Array(_u1, 1, "C", readonly=True)
-_places = types.Array(_i8, 1, "C", readonly=True)
-_options: dict[str, Any] = {"cache": True, "nogil": True}
+_BYTES = "Array(u1, 1, 'C', readonly=True)"
+_PLACES = "Array(i8, 1, 'C', readonly=True)"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _DIGITS = b"0123456789"
 _HOST = _LETTERS + _DIGITS + b"-._~!$&'()*+,;="
@@ -78,7 +75,7 @@ _PLUS, _SMALL_E = b"+e"
 _APOSTROPHE, _SMALL_B, _SMALL_N, _SMALL_R, _SMALL_T = b"'bnrt"
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _character(data: Bytes, i: int, end: int) -> Any:
     """The code point of more than one byte that begins here, or 0 if these bytes are not UTF-8."""
     first = np.int64(data[i])
@@ -101,13 +98,13 @@ def _character(data: Bytes, i: int, end: int) -> Any:
     return 0 if length == 4 and not 0x10000 <= point < 0x110000 else point
 
 
-@njit(_i8(_i8), **_options)
+@inner("i8(i8)")
 def _width(point: int) -> int:
     """How many bytes a code point above 127 takes in UTF-8."""
     return 2 if point < 0x800 else 3 if point < 0x10000 else 4
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _iri(data: Bytes, i: int, end: int) -> int:
     """The end of the plain absolute IRI that begins here with its angle bracket, or -1."""
     i += 1
@@ -151,7 +148,7 @@ def _iri(data: Bytes, i: int, end: int) -> int:
     return -1
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _blank(data: Bytes, i: int, end: int) -> int:
     """The end of the plain blank node that begins here, or -1."""
     i += 2
@@ -168,7 +165,7 @@ def _blank(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _tag(data: Bytes, i: int, end: int) -> int:
     """The end of a language tag that is a language, a script if any, and a region if any; or -1.
 
@@ -195,7 +192,7 @@ def _tag(data: Bytes, i: int, end: int) -> int:
         i += 1
 
 
-@njit(_b1(_bytes, _i8, _i8, _bytes), **_options)
+@inner(f"b1({_BYTES}, i8, i8, {_BYTES})")
 def _says(data: Bytes, i: int, end: int, text: Bytes) -> bool:
     """Whether the text stands here."""
     if i < 0 or i + text.shape[0] > end:
@@ -206,7 +203,7 @@ def _says(data: Bytes, i: int, end: int, text: Bytes) -> bool:
     return bool(j == 0)
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _decode_escape(data: Bytes, i: int, end: int) -> Any:
     """The code point that hexadecimal digits behind a `\\u` or `\\U` stand for, or -1; `i` is where the letter is."""
     digits = 4 if data[i] == _SMALL_U else 8
@@ -221,7 +218,7 @@ def _decode_escape(data: Bytes, i: int, end: int) -> Any:
     return -1 if 0xD800 <= point < 0xE000 or point >= 0x110000 else point
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _literal(data: Bytes, i: int, end: int) -> int:
     """The end of the literal that begins here, if it is plain, or -1."""
     i += 1
@@ -255,7 +252,7 @@ def _literal(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _blanks(data: Bytes, i: int, end: int) -> int:
     """The end of the spaces and tabs that begin here."""
     while i < end and (data[i] == _SPACE or data[i] == _TAB):
@@ -263,7 +260,7 @@ def _blanks(data: Bytes, i: int, end: int) -> int:
     return i
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _rest(data: Bytes, i: int, end: int) -> int:
     """Where the next line begins, if nothing but a comment is left of this one, or -1."""
     i = _blanks(data, i, end)
@@ -277,7 +274,7 @@ def _rest(data: Bytes, i: int, end: int) -> int:
     return i + 1 if data[i] == _LF else -1
 
 
-@njit(_i8(_bytes, _i8, _i8, _b1), **_options)
+@inner(f"i8({_BYTES}, i8, i8, b1)")
 def _term(data: Bytes, i: int, end: int, literals: bool) -> int:
     """The end of the plain term that begins here, or -1."""
     if i >= end:
@@ -289,7 +286,7 @@ def _term(data: Bytes, i: int, end: int, literals: bool) -> int:
     return _literal(data, i, end) if literals and data[i] == _QUOTE else -1
 
 
-@njit(_u8(_bytes, _i8), **_options)
+@inner(f"u8({_BYTES}, i8)")
 def _word(data: Bytes, at: int) -> Any:
     """Eight bytes as a number: one load, once the compiler is through with it."""
     i = np.uint64(at)
@@ -299,7 +296,7 @@ def _word(data: Bytes, at: int) -> Any:
     return word
 
 
-@njit(_b1(_bytes, _i8, _bytes, _i8, _i8), **_options)
+@inner(f"b1({_BYTES}, i8, {_BYTES}, i8, i8)")
 def _is_same(data: Bytes, low: int, others: Bytes, other: int, length: int) -> bool:
     """Whether as many bytes are the same in two places."""
     if length < 8:
@@ -313,7 +310,7 @@ def _is_same(data: Bytes, low: int, others: Bytes, other: int, length: int) -> b
     return bool(_word(data, low + length - 8) == _word(others, other + length - 8))
 
 
-@njit(_i8(_bytes, _i8, _i8, _b1, _i8[:, ::1], _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8, b1, i8[:, ::1], i8)")
 def _statement(data: Bytes, i: int, end: int, quads: bool, places: Places, row: int) -> int:
     """Where the next line begins, if a plain triple or quad begins here, or -1; its terms' places go to a row."""
     after = -1
@@ -350,7 +347,7 @@ def _statement(data: Bytes, i: int, end: int, quads: bool, places: Places, row: 
     return _rest(data, i + 1, end)
 
 
-@njit(_two(_bytes, _b1, _i8[:, ::1], _i8[:, ::1]), **_options)
+@kernel(f"UniTuple(i8, 2)({_BYTES}, b1, i8[:, ::1], i8[:, ::1])")
 def scan(data: Bytes, quads: bool, places: Places, others: Places) -> tuple[int, int]:
     """Find the terms of lines of N-Triples or N-Quads; how many triples there are, and how many lines that are not plain.
 
@@ -377,7 +374,7 @@ def scan(data: Bytes, quads: bool, places: Places, others: Places) -> tuple[int,
     return rows, unclear
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _parse_integer(data: Bytes, low: int, high: int) -> Any:
     """The id of an integer in its shortest form, from its digits; 0 if it is none, or too large to be its own id."""
     i = low + (low < high and data[low] == _MINUS)
@@ -393,14 +390,14 @@ def _parse_integer(data: Bytes, low: int, high: int) -> Any:
     return INTEGERS + (np.int64(value) if i == low else -np.int64(value))
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _integer(data: Bytes, low: int, high: int) -> Any:
     """The id of a literal that is an integer in its shortest form, or 0."""
     quote = high - _INTEGER_MARK.shape[0]
     return _parse_integer(data, low + 1, quote) if _says(data, quote, high, _INTEGER_MARK) else 0
 
 
-@njit(_i8[::1](_bytes, _places, _i8), **_options)
+@kernel(f"i8[::1]({_BYTES}, {_PLACES}, i8)")
 def integers(data: Bytes, offsets: Places, digits: int) -> Places:
     """The id of each text that is an integer in its shortest form, of at most so many digits; 0 for others."""
     ids = np.zeros(offsets.shape[0] - 1, np.int64)
@@ -411,7 +408,7 @@ def integers(data: Bytes, offsets: Places, digits: int) -> Places:
     return ids
 
 
-@njit(_i8(_bytes, _i8, _i8[::1]), **_options)
+@kernel(f"i8({_BYTES}, i8, i8[::1])")
 def find_records(data: Bytes, delimiter: int, starts: Places) -> int:
     """Write where each record of a table with quotes begins, and where the last ends; how many there are.
 
@@ -445,7 +442,7 @@ def find_records(data: Bytes, delimiter: int, starts: Places) -> int:
     return count
 
 
-@njit(_i8(_i8, _u1[::1], _i8), **_options)
+@inner("i8(i8, u1[::1], i8)")
 def _put(point: int, texts: Bytes, at: int) -> int:
     """Write a character of a literal the one way it is written; the end of it."""
     letter = 0
@@ -471,7 +468,7 @@ def _put(point: int, texts: Bytes, at: int) -> int:
     return at + width
 
 
-@njit(_i8(_bytes, _i8, _i8, _u1[::1], _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8, u1[::1], i8)")
 def _copy_string(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int:
     """Write what stands between the quotes of a literal the one way it is written; the end of it."""
     while low < high:
@@ -498,7 +495,7 @@ def _copy_string(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int
     return at
 
 
-@njit(_i8(_bytes, _i8, _i8, _u1[::1], _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8, u1[::1], i8)")
 def _copy_literal(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int:
     """Write a literal the one way it is written: xsd:string goes without saying, tags are in lower case. Its end.
 
@@ -519,7 +516,7 @@ def _copy_literal(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> in
     return at
 
 
-@njit(_u8(_bytes, _i8, _i8), **_options)
+@inner(f"u8({_BYTES}, i8, i8)")
 def _hash(texts: Bytes, low: int, high: int) -> Any:
     """A hash of 32 bits."""
     state = np.uint64(high - low) * _PRIME
@@ -535,7 +532,7 @@ def _hash(texts: Bytes, low: int, high: int) -> Any:
     return (state * _PRIME) >> np.uint64(32)
 
 
-@njit(_u8(_bytes, _i8, _i8, _u8, _u8[::1], _bytes, _i8[::1]), **_options)
+@inner(f"u8({_BYTES}, i8, i8, u8, u8[::1], {_BYTES}, i8[::1])")
 def _slot(data: Bytes, low: int, high: int, tag: Any, slots: Slots, texts: Bytes, starts: Places) -> Any:
     """The slot of the text that stands here, or the empty one where it belongs."""
     mask = np.uint64(slots.shape[0] - 1)
@@ -550,7 +547,7 @@ def _slot(data: Bytes, low: int, high: int, tag: Any, slots: Slots, texts: Bytes
     return slot
 
 
-@njit(_i8(_bytes, _i8[::1], _i8[::1], _i8, _u8[::1], _u1[::1], _i8[::1], _i8[::1], _i8[::1]), **_options)
+@kernel(f"i8({_BYTES}, i8[::1], i8[::1], i8, u8[::1], u1[::1], i8[::1], i8[::1], i8[::1])", work=0)
 def intern(
     data: Bytes, begins: Places, ends: Places, done: int,
     slots: Slots, texts: Bytes, starts: Places, size: Places, ids: Places,
@@ -596,7 +593,7 @@ def intern(
     return int(begins.shape[0])
 
 
-@njit(types.void(_u8[::1], _u8[::1]), **_options)
+@kernel("void(u8[::1], u8[::1])")
 def move(slots: Slots, larger: Slots) -> None:
     """Fill a larger, empty table's slots from those of one."""
     mask = np.uint64(larger.shape[0] - 1)
@@ -608,7 +605,7 @@ def move(slots: Slots, larger: Slots) -> None:
             larger[slot] = entry
 
 
-@njit(_i8(_bytes, _i8, _i8), **_options)
+@inner(f"i8({_BYTES}, i8, i8)")
 def _integer_type(data: Bytes, low: int, high: int) -> int:
     """Which of the integer types of XML Schema has this local name, or -1."""
     for n in range(_INTEGER_NAMES.shape[0]):
@@ -618,7 +615,7 @@ def _integer_type(data: Bytes, low: int, high: int) -> int:
     return -1
 
 
-@njit(_b1(_bytes, _i8, _i8), **_options)
+@inner(f"b1({_BYTES}, i8, i8)")
 def _is_double(data: Bytes, low: int, high: int) -> bool:
     """Whether these are the digits of a finite double: [+-] digits, a point among or around them, an exponent if any."""
     if low < high and (data[low] == _MINUS or data[low] == _PLUS):
@@ -644,7 +641,7 @@ def _is_double(data: Bytes, low: int, high: int) -> bool:
     return bool(low == high)
 
 
-@njit(types.void(_bytes, _places, _u1[::1], _i8[::1], _b1[::1]), **_options)
+@kernel(f"void({_BYTES}, {_PLACES}, u1[::1], i8[::1], b1[::1])")
 def classify(data: Bytes, starts: Places, kinds: Bytes, integers: Places, shortest: Any) -> None:
     """The kind of each term; for integers of 64 bits their value, and whether they are xsd:integer in the shortest form."""
     for n in range(starts.shape[0] - 1):

@@ -23,7 +23,7 @@ class TermTable:
 
     def __init__(self) -> None:
         self._slots = np.zeros(1 << 10, np.uint64)
-        self._texts = np.empty(1 << 16, np.uint8)
+        self._texts = np.empty(1 << 12, np.uint8)
         self._starts = np.zeros(1 << 10, np.int64)
         self._size = np.zeros(1, np.int64)
 
@@ -46,7 +46,7 @@ class TermTable:
             self._grow(2 * int(ends[done] - begins[done]))
 
     def add_texts(self, texts: pa.Array | Sequence[str]) -> Places:
-        data, offsets = string_bytes(texts if isinstance(texts, pa.Array) else pa.array(texts, pa.string()))
+        data, offsets = string_bytes(texts) if isinstance(texts, pa.Array) else list_bytes(texts)
         return self.add(data, offsets[:-1].copy(), offsets[1:].copy())
 
     def text(self, number: int) -> str:
@@ -80,6 +80,14 @@ class TermTable:
             texts = np.empty(2 * len(self._texts) + room, np.uint8)
             texts[:used] = self._texts[:used]
             self._texts = texts
+
+
+def list_bytes(texts: Sequence[str]) -> tuple[Bytes, Places]:
+    """The bytes of some texts, and where each begins. Arrow would look whether they are of pandas, and import it for that."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
 
 
 def string_bytes(array: pa.Array) -> tuple[Bytes, Places]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numba import njit, types
 from numpy.typing import NDArray
 
+from hdlog.compiling import kernel
 from hdlog.reading.term_table import string_bytes
 
-_bytes = types.Array(types.uint8, 1, "C", readonly=True)
-_places = types.Array(types.int64, 1, "C", readonly=True)
+_BYTES = "Array(u1, 1, 'C', readonly=True)"
+_PLACES = "Array(i8, 1, 'C', readonly=True)"
 
 
-@njit(types.uint64[::1](_bytes, _places), cache=True, nogil=True)
+@kernel(f"u8[::1]({_BYTES}, {_PLACES})")
 def hash_texts(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
     """FNV-1a with a last mix. Stores rest on it: another function here would lose their terms."""
     hashes = np.empty(starts.shape[0] - 1, np.uint64)

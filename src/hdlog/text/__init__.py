@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
+from hdlog.dialects import ENDINGS, Dialect
 from hdlog.errors import Problem, ProgramError, Source, UsageError, did_you_mean, in_text_order
 from hdlog.program.checks import check
 from hdlog.program.model import Program
 from hdlog.program.normalise import check_core
 from hdlog.text import rdfox, souffle
 from hdlog.text.preprocess import preprocess
-
-Dialect = Literal["rdfox", "souffle"]
-ENDINGS: dict[str, Dialect] = {".dlog": "rdfox", ".dl": "souffle"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +82,24 @@ def _examine_texts(texts: Sequence[RuleText], problems: list[Problem]) -> Readin
 def examine_file(path: Path, dialect: Dialect | None = None) -> Reading:
     prepared, problems = _prepare_file(path, dialect)
     return _examine_texts([prepared], problems)
+
+
+def examine_files(paths: Sequence[Path], dialect: Dialect | None = None) -> list[Reading]:
+    """Files that are used together, each with what is wrong in it: what one declares, the others may use."""
+    prepared = [_prepare_file(path, dialect) for path in paths]
+    texts = [text for text, _ in prepared]
+    together = _examine_texts(texts, [p for _, problems in prepared for p in problems])
+    readings = []
+    for place, text in enumerate(texts):
+        own = [p for p in together.problems if _place_of(p, texts) == place]
+        readings.append(Reading(_examine_texts([text], []).program, tuple(own), text.dialect))
+    return readings
+
+
+def _place_of(problem: Problem, texts: Sequence[RuleText]) -> int:
+    """Which of some texts a problem is in; the first, if it is nowhere in particular."""
+    names = [text.source.name for text in texts]
+    return names.index(problem.span.source.name) if problem.span and problem.span.source.name in names else 0
 
 
 def _prepare_file(path: Path, dialect: Dialect | None) -> tuple[RuleText, list[Problem]]:

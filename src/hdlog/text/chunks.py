@@ -7,16 +7,18 @@ The lexers have a last terminal that takes any character, so that they never fai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedToken
-from lark.lexer import Lexer
+from lark.lexer import Lexer, LexerThread
 
 from hdlog.errors import Problem, Source, Span, did_you_mean
 from hdlog.program.model import Program
+from hdlog.text.parse_tables import load_tables
 
 MAX_NESTING = 250
 _OPENING = frozenset("([{")
@@ -34,12 +36,16 @@ class Refusal(Exception):
 
 
 class _TokenList(Lexer):
-    """Hands the parser the tokens it is called with."""
+    """Hands the parser the tokens of a chunk."""
 
-    def __init__(self, conf: object) -> None: ...
+    def __init__(self) -> None: ...
 
     def lex(self, lexer_state: Any, parser_state: Any = None) -> Iterator[Token]:
         return iter(lexer_state)
+
+
+def _parse_tokens(parser: Any, chunk: list[Token]) -> object:
+    return parser.parse(LexerThread(_TokenList(), cast(Any, chunk)), "chunk")
 
 
 class Reader(Transformer[Token, object]):
@@ -67,15 +73,17 @@ class Grammar(Generic[R]):
     def __init__(self, name: str, reader: type[R], names: dict[str, str]) -> None:
         self.names = names
         self._reader = reader
-        self._text = Path(__file__).with_name(f"{name}.lark").read_text(encoding="utf-8")
-        self._lexer = self._lark(lexer="basic")
+        self._tables = load_tables(Path(__file__).with_name(f"{name}.lark"))
+        self._lexer = self._make_lark()
         self._idle: list[tuple[R, Callable[[Any], object]]] = []
 
-    def _lark(self, **options: Any) -> Lark:
-        return Lark(self._text, parser="lalr", start="chunk", maybe_placeholders=True, **options)
+    def _make_lark(self, **options: Any) -> Any:
+        load: Any = Lark._load_from_dict
+        return load(*self._tables, **options)
 
     def tokens(self, source: Source) -> Iterator[Token]:
-        return self._lexer.lex(source.text)
+        tokens: Iterator[Token] = self._lexer.lex(source.text)
+        return tokens
 
     def read(self, source: Source, chunks: Iterable[list[Token]]) -> tuple[Program, list[Problem]]:
         """Parse each chunk; what could be read, and a problem for each that could not."""
@@ -83,7 +91,7 @@ class Grammar(Generic[R]):
             reader, parse = self._idle.pop()
         else:
             reader = self._reader()
-            parse = self._lark(lexer=_TokenList, transformer=reader).parse
+            parse = partial(_parse_tokens, self._make_lark(transformer=reader).parser.parser)
         reader.start(source)
         problems = [p for chunk in chunks if (p := self._problem(source, parse, chunk))]
         program = reader.program()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hdlog.dialects import Dialect
 from hdlog.errors import Inexpressible
 from hdlog.program.functions import INTEGER_TYPES, MIN_INTEGER
 from hdlog.program.model import (
@@ -43,7 +44,6 @@ from hdlog.program.terms import (
     double,
 )
 from hdlog.program.types import attribute_types, expression_type, variable_types
-from hdlog.text import Dialect
 from hdlog.text.souffle import COMPARISONS, FUNCTORS
 
 # Binding strength of operators, the same in both dialects where both have them.

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit, types
 from numpy.typing import NDArray
+
+from hdlog.compiling import kernel
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
-_bytes = types.Array(types.uint8, 1, "C", readonly=True)
-_places = types.Array(types.int64, 1, "C", readonly=True)
-_options: dict[str, Any] = {"cache": True, "nogil": True}
+_BYTES = "Array(u1, 1, 'C', readonly=True)"
+_PLACES = "Array(i8, 1, 'C', readonly=True)"
 _QUOTE, _LESS, _BACKSLASH = b'"<\\'
 _ESCAPED = np.zeros(256, np.uint8)
 for _letter, _character in zip(b'tbnrf"\\', b'\t\b\n\r\f"\\', strict=True):
     _ESCAPED[_letter] = _character
 
 
-@njit(types.Tuple((types.uint8[::1], types.int64[::1]))(_bytes, _places), **_options)  # type: ignore[no-untyped-call]
+@kernel(f"Tuple((u1[::1], i8[::1]))({_BYTES}, {_PLACES})")
 def plain_texts(data: Bytes, starts: Places) -> tuple[Bytes, Places]:
     """For each of some canonical N-Triples terms the IRI, the lexical form, or the label: bytes, and where each begins."""
     count = starts.shape[0] - 1

@@ -1,12 +1,10 @@
 """The few compiled loops of the columnar engine, over sorted arrays of 64-bit keys.
 
-Each releases the GIL and has explicit signatures, so that everything is compiled once and cached on disk.
+Each releases the GIL and has explicit signatures, so that everything is compiled once and cached on disk (hdlog/compiling.py).
 `tests/unit/test_kernels.py` has a naive twin for each.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,5 +14,3 @@ Ids = NDArray[np.uint32]
 Rows = NDArray[np.int64]
 Flags = NDArray[np.uint8]
 Counts = NDArray[np.int64]
-
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from hdlog.engines.columnar.kernels import OPTIONS, Ids, Keys
+from hdlog.compiling import inner, kernel
+from hdlog.engines.columnar.kernels import Ids, Keys
 
 
-@njit("u8(u8)", **OPTIONS)
+@inner("u8(u8)")
 def _hash(key: Any) -> Any:
     key ^= key >> np.uint64(32)
     key *= np.uint64(0xD6E8FEB86659FD93)
@@ -20,7 +20,7 @@ def _hash(key: Any) -> Any:
     return key
 
 
-@njit("i8(u8[::1], u4[::1], u8[::1], i8, u4[::1], b1)", **OPTIONS)
+@kernel("i8(u8[::1], u4[::1], u8[::1], i8, u4[::1], b1)", work=0)
 def intern(keys: Keys, slots: Ids, stored: Keys, size: int, ids: Ids, grow: bool) -> int:
     """Write the id of each key to `ids`, new keys getting the next ids; returns the new size.
 
@@ -48,7 +48,7 @@ def intern(keys: Keys, slots: Ids, stored: Keys, size: int, ids: Ids, grow: bool
     return size
 
 
-@njit("void(u8[::1], i8, u4[::1])", **OPTIONS)
+@kernel("void(u8[::1], i8, u4[::1])")
 def rehash(stored: Keys, size: int, slots: Ids) -> None:
     """Fill an empty, larger hash table."""
     mask = np.uint64(slots.shape[0] - 1)

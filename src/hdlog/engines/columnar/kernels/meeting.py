@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from hdlog.engines.columnar.kernels import OPTIONS, Ids, Keys, Rows
+from hdlog.compiling import inner, kernel
+from hdlog.engines.columnar.kernels import Ids, Keys, Rows
 
 _LIST = "u8[::1], i8[::1], i8[::1], i8[::1]"
 _SHORT = "u4[::1], i4[::1], i8[::1], i8[::1]"
@@ -18,7 +18,7 @@ _NEVER = -(1 << 63)
 guard them against leaks, take five times as long as plain loads."""
 
 
-@njit(["i8(u8[::1], i8, i8, u8, i8)", "i8(u4[::1], i8, i8, u8, i8)"], **OPTIONS)
+@inner("i8(u8[::1], i8, i8, u8, i8)", "i8(u4[::1], i8, i8, u8, i8)")
 def _search(keys: Keys, low: int, end: int, key: Any, step: int) -> int:
     """The first position in a range whose key is not below `key`, by galloping."""
     high = low
@@ -36,9 +36,7 @@ def _search(keys: Keys, low: int, end: int, key: Any, step: int) -> int:
     return low
 
 
-@njit(
-    ["void(u8[::1], i8[::1], i8, i8, i8[::1], b1)", "void(u4[::1], i4[::1], i8, i8, i8[::1], b1)"], **OPTIONS
-)
+@inner("void(u8[::1], i8[::1], i8, i8, i8[::1], b1)", "void(u4[::1], i4[::1], i8, i8, i8[::1], b1)")
 def _spread(keys: Keys, counts: Rows, low: int, high: int, weights: Rows, clear: bool) -> None:
     """Write the counts of a range of keys to their lower halves' places, or zeros."""
     for j in range(low, high):
@@ -46,7 +44,7 @@ def _spread(keys: Keys, counts: Rows, low: int, high: int, weights: Rows, clear:
         weights[place] = 0 if clear else (counts[j] if counts.shape[0] else 1)
 
 
-@njit([f"i8({kind}, i8[::1], i8, i8)" for kind in (_LIST, _SHORT)], **OPTIONS)
+@inner(*[f"i8({kind}, i8[::1], i8, i8)" for kind in (_LIST, _SHORT)])
 def _spread_next(a: Keys, x: Rows, low: Rows, high: Rows, weights: Rows, spread: int, i: int) -> int:
     """Have range number i spread out in place of another; -1 is none. Returns the number of the one that is."""
     if spread >= 0 and low[spread] == low[i]:
@@ -60,7 +58,7 @@ def _spread_next(a: Keys, x: Rows, low: Rows, high: Rows, weights: Rows, spread:
 _MEET = "({0}, {0}, i8[::1], i8[::1], "
 
 
-@njit([f"void{_MEET.format(kind)} i8[::1])" for kind in (_LIST, _SHORT)], **OPTIONS)
+@kernel(*[f"void{_MEET.format(kind)} i8[::1])" for kind in (_LIST, _SHORT)])
 def meet_sizes(
     a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
     order: Rows, weights: Rows, totals: Rows
@@ -100,7 +98,7 @@ def meet_sizes(
         _spread(a, x, a_low[spread], a_high[spread], weights, True)
 
 
-@njit([f"Tuple((i8[::1], u4[::1], i8[::1])){_MEET.format(kind)} b1)" for kind in (_LIST, _SHORT)], **OPTIONS)
+@kernel(*[f"Tuple((i8[::1], u4[::1], i8[::1])){_MEET.format(kind)} b1)" for kind in (_LIST, _SHORT)])
 def meet_lists(
     a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
     order: Rows, weights: Rows, counted: bool
@@ -161,7 +159,7 @@ def meet_lists(
 _SUMS = "Tuple((i8[::1], u4[::1], i8[::1]))"
 
 
-@njit([f"{_SUMS}{_MEET.format(kind)} i8[::1], i8[::1], i8[::1], b1)" for kind in (_LIST, _SHORT)], **OPTIONS)
+@kernel(*[f"{_SUMS}{_MEET.format(kind)} i8[::1], i8[::1], i8[::1], b1)" for kind in (_LIST, _SHORT)])
 def meet_groups(
     a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
     order: Rows, weights: Rows, groups: Rows, factors: Rows, sums: Rows, single: bool

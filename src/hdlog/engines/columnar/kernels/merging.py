@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from hdlog.engines.columnar.kernels import OPTIONS, Counts, Flags, Keys, Rows
+from hdlog.compiling import kernel
+from hdlog.engines.columnar.kernels import Counts, Flags, Keys, Rows
 from hdlog.engines.columnar.kernels.searching import lower_bound
 
 
-@njit("i8[::1](u8[::1], u8[::1])", **OPTIONS)
+@kernel("i8[::1](u8[::1], u8[::1])")
 def merge_order(a: Keys, b: Keys) -> Rows:
     """The order in which the concatenation of two sorted arrays is sorted."""
     n, m = a.shape[0], b.shape[0]
@@ -25,7 +25,7 @@ def merge_order(a: Keys, b: Keys) -> Rows:
     return order
 
 
-@njit("Tuple((u8[::1], i8[::1]))(u8[::1])", **OPTIONS)
+@kernel("Tuple((u8[::1], i8[::1]))(u8[::1])")
 def count_keys(keys: Keys) -> tuple[Keys, Rows]:
     """Sorted keys once each, with how often each occurs; no counts where all occur once."""
     distinct = 0
@@ -44,7 +44,7 @@ def count_keys(keys: Keys) -> tuple[Keys, Rows]:
     return unique, counts
 
 
-@njit("Tuple((u8[::1], i8[::1], u8[::1]))(u8[::1], u1[::1], i8[::1], u8[::1], i8[::1])", **OPTIONS)
+@kernel("Tuple((u8[::1], i8[::1], u8[::1]))(u8[::1], u1[::1], i8[::1], u8[::1], i8[::1])")
 def grow_run(keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Rows) -> tuple[Keys, Rows, Keys]:
     """Add counts to the supports of the sorted probes that a run has, in place, and wake the dead among them.
 
@@ -73,7 +73,7 @@ def grow_run(keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Row
 _RUN = "u8[::1], u1[::1], u1[::1], i8[::1], i8[::1]"
 
 
-@njit(f"Tuple(({_RUN}))({_RUN}, {_RUN})", **OPTIONS)
+@kernel(f"Tuple(({_RUN}))({_RUN}, {_RUN})")
 def merge_runs(
     a: Keys, a_dead: Flags, a_asserted: Flags, a_fixed: Counts, a_recursive: Counts,
     b: Keys, b_dead: Flags, b_asserted: Flags, b_fixed: Counts, b_recursive: Counts,
@@ -107,7 +107,7 @@ def merge_runs(
     return keys[:k], dead[: k if marked else 0], asserted[:k], fixed[:k], recursive[:k]
 
 
-@njit("Tuple((u8[::1], i8[::1]))(u8[::1], i8[::1], u8[::1], i8[::1])", **OPTIONS)
+@kernel("Tuple((u8[::1], i8[::1]))(u8[::1], i8[::1], u8[::1], i8[::1])")
 def merge_add(a: Keys, x: Rows, b: Keys, y: Rows) -> tuple[Keys, Rows]:
     """Two sorted sets of keys as one; counts of the same key add up, and keys with count 0 vanish.
 

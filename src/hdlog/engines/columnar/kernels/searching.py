@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from hdlog.engines.columnar.kernels import OPTIONS, Flags, Ids, Keys, Rows
+from hdlog.compiling import inner, kernel
+from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
 
 
-@njit("i8(u8[::1], i8, u8, i8)", **OPTIONS)
+@inner("i8(u8[::1], i8, u8, i8)")
 def lower_bound(keys: Keys, start: int, key: Any, step: int) -> int:
     """The first position from `start` on whose key is not below `key`, by galloping, `step` keys at first."""
     n = keys.shape[0]
@@ -32,7 +32,7 @@ def lower_bound(keys: Keys, start: int, key: Any, step: int) -> int:
     return low
 
 
-@njit("i8[::1](u8[::1], u8[::1])", **OPTIONS)
+@kernel("i8[::1](u8[::1], u8[::1])")
 def locate(keys: Keys, probes: Keys) -> Rows:
     """For each of the sorted probes its position in the sorted unique keys, or -1."""
     positions = np.empty(probes.shape[0], np.int64)
@@ -45,7 +45,7 @@ def locate(keys: Keys, probes: Keys) -> Rows:
     return positions
 
 
-@njit("UniTuple(i8[::1], 2)(u8[::1], u4[::1])", **OPTIONS)
+@kernel("UniTuple(i8[::1], 2)(u8[::1], u4[::1])")
 def ranges(keys: Keys, lefts: Ids) -> tuple[Rows, Rows]:
     """For each of the sorted left ids the range of keys whose upper half it is."""
     n = lefts.shape[0]
@@ -66,7 +66,7 @@ def ranges(keys: Keys, lefts: Ids) -> tuple[Rows, Rows]:
     return low, high
 
 
-@njit("i8[::1](u8[::1], i8)", **OPTIONS)
+@kernel("i8[::1](u8[::1], i8)")
 def offsets(keys: Keys, lefts: int) -> Rows:
     """Where the keys of each left id from 0 to `lefts` begin; those of `i` end where those of `i + 1` begin."""
     starts = np.empty(lefts + 2, np.int64)
@@ -78,7 +78,7 @@ def offsets(keys: Keys, lefts: int) -> Rows:
     return starts
 
 
-@njit("Tuple((i8[::1], u4[::1]))(u8[::1], u1[::1], i8[::1], i8[::1])", **OPTIONS)
+@kernel("Tuple((i8[::1], u4[::1]))(u8[::1], u1[::1], i8[::1], i8[::1])")
 def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
     """Each range spelt out: the number of the probe, and the lower half of the key found."""
     total = 0
@@ -100,7 +100,7 @@ def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
     return probe, right
 
 
-@njit("b1[::1](u1[::1], i8[::1], i8[::1])", **OPTIONS)
+@kernel("b1[::1](u1[::1], i8[::1], i8[::1])")
 def have_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
     """For each range whether something in it is live; no marks stand for all live."""
     live = np.zeros(low.shape[0], np.bool_)
@@ -112,7 +112,7 @@ def have_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
     return live
 
 
-@njit("f8(u8[::1], u8[::1])", **OPTIONS)
+@kernel("f8(u8[::1], u8[::1])")
 def agreeing_pairs(a: Keys, b: Keys) -> float:
     """How many pairs of a sorted key of each have the same upper half."""
     total = 0.0
@@ -133,7 +133,7 @@ def agreeing_pairs(a: Keys, b: Keys) -> float:
     return total
 
 
-@njit("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)", **OPTIONS)
+@kernel("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)")
 def reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int) -> Keys:
     """The keys both of whose halves have come to a stage, and bring them to the next."""
     reached = np.empty(keys.shape[0], np.uint64)
