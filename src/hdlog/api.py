@@ -115,6 +115,10 @@ class Reasoner(Generic[Shown]):
         the rounds of each recursive component, `max_facts` the facts that one update finds. `progress` is called after each
         round.
         """
+        if not isinstance(tuning, Tuning | None):
+            raise UsageError(f"tuning is a hdlog.Tuning, not {type(tuning).__name__}")
+        if progress is not None and not callable(progress):
+            raise UsageError(f"progress is called with each event, so it cannot be {type(progress).__name__}")
         tuning = tuning or Tuning(method)
         limits = Limits(_limit("max_rounds", max_rounds), _limit("max_facts", max_facts))
         self._reasoning = Reasoning(_engine(engine, memory, threads, tuning), Trace(limits, progress), tuning)

@@ -226,5 +226,15 @@ def in_text_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint naming the closest known words, or nothing."""
-    close: Sequence[str] = get_close_matches(word, sorted(set(known)), n=3, cutoff=0.7)
+    names = sorted(set(known))
+    start = max(word.rfind("/"), word.rfind("#")) + 1
+    if start > 1:
+        # IRIs of one namespace look alike whatever their last part is: that alone is compared.
+        space, word = word[:start], word[start:]
+        names = [name[start:] for name in names if name.startswith(space)]
+        return _join_hint([space + name for name in get_close_matches(word, names, n=3, cutoff=0.7)])
+    return _join_hint(get_close_matches(word, names, n=3, cutoff=0.7))
+
+
+def _join_hint(close: Sequence[str]) -> str:
     return "did you mean " + " or ".join(close) + "?" if close else ""

@@ -277,6 +277,8 @@ class Reasoning(Generic[R, F, T]):
 
     def find(self, name: str, arity: int | None = None) -> Predicate:
         """The predicate with a name; `arity` says which, where there are several."""
+        if not isinstance(name, str):
+            raise UsageError(f"a predicate is asked for by its name, not by {type(name).__name__}")
         known = self.predicates()
         named = [p for p in known if p.name == name]
         fitting = [p for p in named if arity in (None, p.arity)]

@@ -51,6 +51,10 @@ class FactTable:
     def _columns(self) -> Sequence[Ids]:
         return self._fetch()
 
+    def hold(self) -> None:
+        """Have the facts here, wherever they are: what they were read from may go."""
+        assert len(self._columns) == self._arity
+
     def __len__(self) -> int:
         return self._rows
 
@@ -70,6 +74,10 @@ class FactTable:
         unique, inverse = np.unique(ids, return_inverse=True)
         values = [exact_value(text) for text in self._dictionary.texts(unique)]
         return [values[i] for i in inverse.tolist()]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with its terms, and without the dictionary of the engine."""
+        return _unpickle, (self.texts(), self._rows, self.names)
 
     def __repr__(self) -> str:
         return f"<{len(self):,} facts of {self._arity} arguments>"
@@ -127,3 +135,11 @@ def _arrow_column(dictionary: Dictionary, ids: Ids) -> pa.Array:
     texts = dictionary.text_array(unique)
     kind = column_type(texts)
     return convert_column(texts, kind).cast(kind).take(pa.array(inverse))
+
+
+def _unpickle(texts: list[list[str]], rows: int, names: Sequence[str]) -> FactTable:
+    from hdlog.engines.columnar.dictionary import Dictionary as OwnDictionary
+
+    dictionary = OwnDictionary()
+    columns = [dictionary.encode(column) for column in texts]
+    return FactTable(dictionary, len(texts), rows, lambda: columns, names)

@@ -37,7 +37,7 @@ from hdlog.store.store import (
 )
 from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import fact_lines
+from hdlog.writing.files import fact_lines, is_triple
 
 EngineName = Literal["auto", "columnar", "spark"]
 _TABLE = "table:"
@@ -177,7 +177,8 @@ def splits_of(
 
 
 def _table(spark: Any, name: str) -> Any:
-    if not spark.catalog.tableExists(name):
+    parts = name.split(".")
+    if not all(parts) or len(parts) > 3 or not spark.catalog.tableExists(name):
         raise UsageError(f"{_TABLE}{name}: Spark's catalog has no such table or view")
     return spark.table(name)
 
@@ -340,6 +341,8 @@ def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Se
     with open_for_update(folder, settings) as living:
         ready = time.perf_counter()
         change, loaded = living.update([(add, delete)])
+        for table in (*change.added.values(), *change.removed.values()):
+            table.hold()
         done = time.perf_counter()
         living.work.commit()
     end = time.perf_counter()
@@ -414,5 +417,10 @@ def export_store(
     lines = [f"{written:,} facts written to {out or 'standard output'} in {seconds:.1f} s"]
     lines += [f"warning: left out: {line}" for line in left]
     if format_ != "nt" and (format_ != "parquet" or not all(sheet.is_exact for sheet in sheets)):
-        lines.append("IRIs, languages and datatypes are written as plain text; --format nt keeps them")
+        keeps = (
+            "--format nt keeps them"
+            if any(is_triple(s.predicate) for s in sheets)
+            else "--format parquet keeps most"
+        )
+        lines.append(f"IRIs, languages and datatypes are written as plain text; {keeps}")
     return {"facts": written, "left": left, "lines": lines}

@@ -253,7 +253,7 @@ def _lines(explanation: Mapping[str, Any], times: bool) -> Iterator[str]:
                     + (" (assuming 10,000 facts of each predicate)" if rule["assumed"] else "")
                 )
             if rule["hypertree"]:
-                yield f"    hypertree of width {rule['width']}, as --without views would have it"
+                yield f"    hypertree of width {rule['width']}, as --method paper would have it"
                 yield from _tree_lines(rule["hypertree"], "      ", "", times)
             yield from (f"    {line}" for line in join_lines(rule["joins"]))
             for tree in rule["trees"]:

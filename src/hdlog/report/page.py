@@ -308,7 +308,7 @@ def _hypergraph(rule: Rule) -> Markup:
 def _hypertree(rule: Rule) -> list[Markup]:
     if not rule["hypertree"]:
         return []
-    caption = tag("figcaption", f"Hypertree of width {rule['width']}, as --without views would have it")
+    caption = tag("figcaption", f"Hypertree of width {rule['width']}, as --method paper would have it")
     return [tag("figure", caption, tag("div", tree(rule["hypertree"]), class_="scroll", tabindex="0"))]
 
 

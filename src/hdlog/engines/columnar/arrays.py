@@ -19,7 +19,7 @@ from hdlog.engines.columnar.relation import Relation
 from hdlog.program.functions import NoValue, number
 from hdlog.program.model import Call, Expression
 from hdlog.program.ntriples import unquote
-from hdlog.program.terms import XSD_DOUBLE, XSD_INTEGER, Literal, Variable
+from hdlog.program.terms import XSD_DECIMAL, XSD_DOUBLE, XSD_INTEGER, Literal, Variable
 
 Truths = NDArray[np.bool_]
 Numbers = NDArray[Any]
@@ -39,7 +39,7 @@ class Column:
     values: Numbers
     known: Truths
     rounded: bool = False
-    """whether the doubles stand for quotients of integers, which are decimals"""
+    """whether the doubles stand for decimals: quotients of integers, or constants"""
 
     @property
     def is_double(self) -> bool:
@@ -137,14 +137,15 @@ class Arrays:
         return Column(self.dictionary.doubles(ids), real)
 
     def _literal(self, term: Literal) -> Column | None:
-        if term.datatype not in (XSD_INTEGER, XSD_DOUBLE):
+        if term.datatype not in (XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE):
             return None
         try:
             value = number(term)
         except NoValue:
             return None
         kind = np.int64 if isinstance(value, int) else np.float64
-        return Column(np.full(self.relation.rows, value, kind), np.ones(self.relation.rows, np.bool_))
+        known = np.ones(self.relation.rows, np.bool_)
+        return Column(np.full(self.relation.rows, value, kind), known, rounded=term.datatype == XSD_DECIMAL)
 
     def _apply_unary(self, function: str, column: Column | None) -> Column | None:
         if column is None or column.rounded or (column.is_double and function == "bnot"):
