@@ -77,7 +77,7 @@ def generate_java(size: float, chance: Chance) -> Tables:
             where * width + chance.uniform(count, width),
         )
 
-    heaps = int(1.2 * methods)
+    heaps = int(2.5 * methods)
     where, target, _ = local(heaps)
     heap_type = chance.near(var_type[target], classes + arrays, 3.0)
     alloc = facts(np.arange(heaps), target, where)
@@ -96,7 +96,7 @@ def generate_java(size: float, chance: Chance) -> Tables:
     static_m, static_var, static_to = local(methods // 8)
     static_field = chance.skewed(len(static_m), classes // 4)
     # Calls: virtual ones of methods that the type of the base has, static ones of what is near or in a library.
-    calls = int(2.5 * methods)
+    calls = int(4 * methods)
     call_m, base, actual = local(calls)
     virtual = chance.happens(calls, 0.75)
     callee = np.where(
@@ -111,7 +111,7 @@ def generate_java(size: float, chance: Chance) -> Tables:
         "DirectSuper": facts(np.arange(1, classes), parents[1:]),
         "ComponentType": facts(classes + np.arange(arrays), np.arange(arrays)),
         "MethodImplemented": facts(names, descriptors, owner, np.arange(methods)),
-        "MainMethod": facts(np.arange(0, methods, max(1, methods // 40))),
+        "MainMethod": facts(np.arange(0, methods, 10)),
         "AssignHeapAllocation": alloc,
         "HeapAllocation_Type": facts(np.arange(heaps), heap_type),
         "Var_Type": facts(np.arange(variables), var_type),
@@ -144,4 +144,61 @@ def generate_java(size: float, chance: Chance) -> Tables:
     }
 
 
-PROGRAMS = (Program("points-to-java", JAVA, generate_java, (1.0, 16.0), traits=("recursion", "cycles")),)
+C = """
+PointsTo(x, h) :- AddressOf(x, h).
+PointsTo(x, h) :- Assign(x, y), PointsTo(y, h).
+PointsTo(x, h) :- Load(x, y), PointsTo(y, b), PointsTo(b, h).
+PointsTo(b, h) :- Store(x, y), PointsTo(x, b), PointsTo(y, h).
+"""
+
+
+def generate_c(size: float, chance: Chance) -> Tables:
+    """Variables of functions; objects are variables whose address is taken. Most of what is assigned is of the same function."""
+    variables = int(36_000 * size)
+    given = int(25_000 * size)
+
+    def near(count: int) -> tuple[np.ndarray, np.ndarray]:
+        x = chance.uniform(count, variables)
+        y = np.where(
+            chance.happens(count, 0.05), chance.skewed(count, variables, 0.9), chance.near(x, variables, 8.0)
+        )
+        return x, y
+
+    return {
+        "AddressOf": facts(*near(given)),
+        "Assign": facts(*near(int(1.6 * given))),
+        "Load": facts(*near(int(0.7 * given))),
+        "Store": facts(*near(int(0.6 * given))),
+    }
+
+
+CSPA = """
+ValueFlow(y, x) :- Assign(y, x).
+ValueFlow(x, x) :- Assign(x, _).
+ValueFlow(x, x) :- Assign(_, x).
+ValueFlow(x, y) :- Assign(x, z), MemoryAlias(z, y).
+ValueFlow(x, y) :- ValueFlow(x, z), ValueFlow(z, y).
+MemoryAlias(x, w) :- Dereference(y, x), ValueAlias(y, z), Dereference(z, w).
+MemoryAlias(x, x) :- Assign(_, x).
+MemoryAlias(x, x) :- Assign(x, _).
+ValueAlias(x, y) :- ValueFlow(z, x), ValueFlow(z, y).
+ValueAlias(x, y) :- ValueFlow(z, x), MemoryAlias(z, w), ValueFlow(w, y).
+"""
+
+
+def generate_cspa(size: float, chance: Chance) -> Tables:
+    """Many small functions: value flow stays within them, but for a few variables that are everywhere."""
+    variables = int(60_000 * size)
+    assigned = chance.uniform(int(45_000 * size), variables)
+    read = chance.uniform(int(55_000 * size), variables)
+    return {
+        "Assign": facts(assigned, (assigned // 12) * 12 + chance.uniform(len(assigned), 12)),
+        "Dereference": facts(read, (read // 12) * 12 + chance.uniform(len(read), 12)),
+    }
+
+
+PROGRAMS = (
+    Program("points-to-java", JAVA, generate_java, (1.0, 16.0)),
+    Program("points-to-c", C, generate_c, (1.0, 8.0)),
+    Program("cspa", CSPA, generate_cspa, (1.0, 6.0)),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,10 @@ Tables = Mapping[str, list[Column]]
 class Program:
     name: str
     rules: str
-    """of a Soufflé program without declarations, or in RDFox's syntax"""
+    """of a Soufflé program, without declarations"""
     generate: Callable[[float, Chance], Tables]
     """facts in proportion to a size; 1 makes about 100,000"""
     sizes: tuple[float, float] = (1.0, 8.0)
-    duck: str | None = None
-    """the same as one SQL script over tables with the columns c0, c1, ..; the counts it selects are (predicate, count)"""
-    traits: tuple[str, ...] = field(default=())
-    """what it has: recursion, cycles, hubs, negation"""
 
 
 class Chance:

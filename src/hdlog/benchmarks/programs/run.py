@@ -1,20 +1,87 @@
-"""The corpus: every program at two sizes by every method, in processes of their own, as a table of seconds, memory and ratios."""
+"""The corpus: every program at two sizes by every method, each in a process of its own; seconds of CPU, memory, ratios.
+
+python -m hdlog.benchmarks.programs.run [--only NAME ...] [--sizes small,large] [--methods standard,hd,combined] [--limit 120]
+"""
 
 from __future__ import annotations
 
-import re
+import argparse
+import json
+import resource
+import subprocess
+import sys
+from typing import Any
 
-from hdlog.benchmarks.programs.program import Program, Tables
-from hdlog.program.model import Program as Rules
-from hdlog.text import parse
+from hdlog.benchmarks.programs.corpus import PROGRAMS
 
-_ATOM = re.compile(r"([A-Za-z_]\w*)\(([^()]*)\)")
+METHODS = ("standard", "hd", "combined")
+MEASURED = ("materialise", "delete part", "add part", "delete few", "add few", "GB")
+_ROOM = 18 << 30
 
 
-def as_program(program: Program, tables: Tables) -> Rules:
-    """The rules with a declaration for each predicate."""
-    arities = {name: len(columns) for name, columns in tables.items()}
-    for name, terms in _ATOM.findall(program.rules):
-        arities.setdefault(name, terms.count(",") + 1)
-    declared = [f".decl {n}({', '.join(f'c{i}: number' for i in range(a))})" for n, a in arities.items()]
-    return parse("\n".join([*declared, program.rules]), "souffle", program.name)
+def run_cell(name: str, size: float, method: str, limit: float) -> dict[str, Any] | None:
+    """None where it takes too long or too much."""
+    command = [sys.executable, "-m", "hdlog.benchmarks.programs.cell", name, str(size), method]
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (_ROOM, _ROOM))
+
+    try:
+        run = subprocess.run(
+            command, capture_output=True, timeout=limit, text=True, preexec_fn=bound, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    if run.returncode:
+        print("   ", method, run.stderr.strip().splitlines()[-1][:150], flush=True)
+        return None
+    result: dict[str, Any] = json.loads(run.stdout)
+    return result
+
+
+def compare(results: dict[str, dict[str, Any] | None]) -> dict[str, float]:
+    """For each measure how many times the better of the other two `combined` takes."""
+    combined = results.get("combined")
+    others = [r for m, r in results.items() if m in ("standard", "hd") and r is not None]
+    if combined is None or not others:
+        return {}
+    floor = {"GB": 0.3}
+    return {
+        key: max(combined[key], floor.get(key, 0.02)) / max(min(r[key] for r in others), floor.get(key, 0.02))
+        for key in MEASURED
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=list(PROGRAMS))
+    parser.add_argument("--sizes", default="small,large")
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for one cell")
+    chosen = parser.parse_args()
+    for name in chosen.only:
+        for label, size in zip(("small", "large"), PROGRAMS[name].sizes, strict=True):
+            if label not in chosen.sizes.split(","):
+                continue
+            results = {m: run_cell(name, size, m, chosen.limit) for m in chosen.methods.split(",")}
+            show(f"{name}, {label}", results)
+
+
+def show(title: str, results: dict[str, dict[str, Any] | None]) -> None:
+    known = [r for r in results.values() if r is not None]
+    assert len({r["facts"] for r in known}) < 2, f"{title}: the methods do not agree"
+    if known:
+        title += f": {known[0]['given']:,} facts given, {known[0]['facts']:,} in all"
+    print(title)
+    for method, result in results.items():
+        cells = ["-"] * len(MEASURED) if result is None else [f"{result[key]:.2f}" for key in MEASURED]
+        print(
+            f"    {method:10}" + "".join(f"{m + ' ' + c:>22}" for m, c in zip(MEASURED, cells, strict=True))
+        )
+    ratios = compare(results)
+    if ratios:
+        print(f"    {'ratio':10}" + "".join(f"{ratios[key]:>22.2f}" for key in MEASURED), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+"""All programs of the corpus."""
+
+from __future__ import annotations
+
+from hdlog.benchmarks.programs import closures, ontologies, patterns, points_to
+
+PROGRAMS = {p.name: p for module in (points_to, closures, ontologies, patterns) for p in module.PROGRAMS}
