@@ -63,7 +63,7 @@ class Numbers:
     """a tree is tried if it is estimated to cost up to so many times what the joins have made"""
     trial: float = 0.5
     """the share of the rows of its joins that a tree may make when it is tried"""
-    rows_a_view: float = 256.0
+    rows_a_view: float = 1000.0
     """rows that are joined in about the time that a set of variables takes in the search for a tree"""
     without_hubs: float = 1.05
     """facts to a value, on average, up to which a column is taken for one without hubs"""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hdlog.errors import ProgramError
 from hdlog.program.model import (
     Aggregate,
     AggregateCall,
@@ -23,6 +24,7 @@ from hdlog.program.model import (
 )
 from hdlog.program.terms import XSD_DOUBLE, Variable, double, integer, string
 from hdlog.text import examine, parse, read
+from hdlog.text.write import write
 
 X, Y, Z, N = Variable("x"), Variable("y"), Variable("z"), Variable("n")
 WILDCARD = Variable("_")
@@ -274,3 +276,25 @@ p("C:\\apps\\view"). p("\a\v").""",
         "souffle",
     )
     assert [h.terms[0] for r in program.rules for h in r.heads] == [string(r"C:\apps\view"), string("\a\v")]
+
+
+def test_a_comment_before_a_rule_says_how_to_evaluate_it() -> None:
+    text = """.decl e(x: number, y: number)
+.decl p(x: number)
+// @standard deviation
+p(x) :- e(x, _).
+//@standard
+p(y) :- e(x, y), e(y, x).
+// @hd
+p(x) :- e(x, y); e(y, x).
+"""
+    program = parse(text, "souffle")
+    assert [rule.method for rule in program.rules] == [None, "standard", "hd", "hd"]
+    assert [r.method for r in parse(write(program, "souffle"), "souffle").rules] == [
+        None,
+        "standard",
+        "hd",
+        "hd",
+    ]
+    with pytest.raises(ProgramError, match="expected a name"):
+        parse(".decl e(x: number)\n//@standard\n.output e\n", "souffle")

@@ -87,12 +87,20 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         # Not worth even counting distinct values.
         return RulePlan(rule, "standard", "acyclic", width)
     planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
-    if method == "combined" and planner.standard_cost < tuning.numbers.few_rows:
+    if method == "combined":
         kind = "acyclic" if width == 1 else f"cyclic (width {width})"
-        why = f"{kind}, but a join plan makes few rows, about {planner.standard_cost:,.0f}"
-        return RulePlan(rule, "standard", why, width)
+        if planner.standard_cost < tuning.numbers.few_rows:
+            why = f"{kind}, but a join plan makes few rows, about {planner.standard_cost:,.0f}"
+            return RulePlan(rule, "standard", why, width)
+        planner.view_budget = int(
+            min(planner.standard_cost / tuning.numbers.rows_a_view, planner.view_budget)
+        )
     try:
-        plan = (planner.with_views() if tuning.views else None) or planner.with_nodes()
+        plan = planner.with_views() if tuning.views else None
+        if plan is None and planner.view_budget < tuning.numbers.view_budget and tuning.views:
+            why = f"{kind}, but a join plan takes less time than looking for a tree"
+            return RulePlan(rule, "standard", why, width)
+        plan = plan or planner.with_nodes()
     except BudgetExceeded as reason:
         return RulePlan(rule, "standard", str(reason), width)
     if plan is None:
@@ -115,10 +123,9 @@ def plan_tree(
         width = hypertree_width(of_body(rule.atoms()))
     except BudgetExceeded:
         return None
-    most = min(budget, tuning.numbers.view_budget)
-    return _RulePlanner(
-        rule, statistics, tuning.steered(view_budget=most), width or 1, recursive
-    ).with_views()
+    planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
+    planner.view_budget = min(budget, planner.view_budget)
+    return planner.with_views()
 
 
 def plan_joins(rule: Rule, why: str) -> RulePlan:
@@ -138,6 +145,7 @@ class _RulePlanner:
         self.recursive = recursive
         self.tuning = tuning
         self.numbers = tuning.numbers
+        self.view_budget = tuning.numbers.view_budget
         self.width = width
         self.estimator = Estimator(statistics, tuning.numbers)
         self.atoms = rule.atoms()
@@ -205,7 +213,11 @@ class _RulePlanner:
         groups = self._head_groups()
         roots, cost = [], 0.0
         planner = ViewPlanner(
-            [*self.atoms, *self.inner], self.estimator, self.tuning.worst_case_optimal, self.recursive
+            [*self.atoms, *self.inner],
+            self.estimator,
+            self.tuning.worst_case_optimal,
+            self.recursive,
+            self.view_budget,
         )
         for heads, output in groups:
             tree = planner.find_best(output)

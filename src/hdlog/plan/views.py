@@ -50,6 +50,7 @@ class ViewPlanner:
         estimator: Estimator,
         meets: bool = True,
         recursive: bool = False,
+        budget: int | None = None,
     ) -> None:
         self.output: frozenset[str] = frozenset()
         self.numbers = estimator.numbers
@@ -62,6 +63,7 @@ class ViewPlanner:
         }
         self._known: dict[tuple[frozenset[str], frozenset[str]], ViewNode | None] = {}
         self._seen = 0
+        self._budget = self.numbers.view_budget if budget is None else budget
 
     def find_best(self, output: frozenset[str]) -> ViewNode | None:
         """The tree over all variables for some of them; what has nothing to do with them is worked out once."""
@@ -100,7 +102,7 @@ class ViewPlanner:
     ) -> ViewNode | None:
         """The node that keeps `kept` of the variables in its bag, if it is cheaper than the limit."""
         self._seen += 1
-        if self._seen > self.numbers.view_budget:
+        if self._seen > self._budget:
             raise TooManyViews
         bag = separator | kept
         columns = separator | (variables & self.output)

@@ -30,6 +30,7 @@ from hdlog.program.model import (
     Declaration,
     Directive,
     DirectiveKind,
+    EvaluationMethod,
     Expression,
     Filter,
     Negation,
@@ -246,15 +247,17 @@ class SouffleReader(Reader):
         self.declarations: list[Declaration] = []
         self.types: list[TypeDeclaration] = []
         self.directives: list[Directive] = []
-        self.clauses: list[tuple[tuple[RawAtom, ...], Any]] = []
+        self.clauses: list[tuple[tuple[RawAtom, ...], Any, EvaluationMethod | None]] = []
 
     def program(self) -> Program:
         frame = Program((), tuple(self.declarations), tuple(self.types), tuple(self.directives))
         rules: list[Rule] = []
         attributes, known = attribute_types(frame), resolve(frame.types)
-        for heads, body in self.clauses:
+        for heads, body, method in self.clauses:
             try:
-                rules += (_apply_types(r, attributes, known) for r in clause_rules(self.source, heads, body))
+                rules += (
+                    _apply_types(r, attributes, known) for r in clause_rules(self.source, heads, body, method)
+                )
             except Refusal as refusal:
                 self.problems.append(refusal.problem)
         return replace(frame, rules=tuple(rules))
@@ -331,10 +334,11 @@ class SouffleReader(Reader):
         return atoms
 
     def fact(self, heads: tuple[RawAtom, ...], _: Token) -> None:
-        self.clauses.append((heads, RawAnd(())))
+        self.clauses.append((heads, RawAnd(()), None))
 
-    def rule(self, heads: tuple[RawAtom, ...], _: Token, body: Any, __: Token) -> None:
-        self.clauses.append((heads, body))
+    def rule(self, method: Token | None, heads: tuple[RawAtom, ...], _: Token, body: Any, __: Token) -> None:
+        chosen = cast(EvaluationMethod, method.partition("@")[2].strip()) if method else None
+        self.clauses.append((heads, body, chosen))
 
     def disjunction(self, *operands: Any) -> Any:
         return operands[0] if len(operands) == 1 else RawOr(operands)
@@ -434,11 +438,13 @@ class SouffleReader(Reader):
         return RawAggregate(cast(AggregateFunction, str(token)), target, body, self.span(token))
 
 
-def clause_rules(source: Source, heads: tuple[RawAtom, ...], body: Any) -> Iterator[Rule]:
+def clause_rules(
+    source: Source, heads: tuple[RawAtom, ...], body: Any, method: EvaluationMethod | None
+) -> Iterator[Rule]:
     """The rules one clause stands for: one for each disjunct of its body."""
     for conjunction in disjuncts(body, True, span_of(source, heads[0].name)):
         clause = _Clause(source, _names((heads, conjunction)))
-        yield clause.rule(heads, conjunction)
+        yield replace(clause.rule(heads, conjunction), method=method)
 
 
 def disjuncts(body: Any, positive: bool, span: Span | None) -> list[tuple[Any, ...]]:

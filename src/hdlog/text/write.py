@@ -362,12 +362,11 @@ class SouffleWriter:
 
     def rule(self, rule: Rule) -> str:
         self.types = variable_types(rule, self.attributes)
-        if rule.method:
-            self.refuse(f"a method for a single rule (@{rule.method})")
         heads = ", ".join(map(self.atom, rule.heads))
         if not rule.body:
             return f"{heads}."
-        return f"{heads} :- {self.body(rule.body)}."
+        method = f"//@{rule.method}\n" if rule.method else ""
+        return f"{method}{heads} :- {self.body(rule.body)}."
 
     def body(self, body: tuple[BodyItem, ...]) -> str:
         return ", ".join(map(self.item, body))

@@ -51,6 +51,12 @@ def generate_long(size: float, chance: Chance) -> Tables:
     return {"edge": facts(start[start % 400 < 399], start[start % 400 < 399] + 1)}
 
 
+def generate_chains(size: float, chance: Chance) -> Tables:
+    """Chains of 60 vertices."""
+    start = np.arange(int(60_000 * size))
+    return {"edge": facts(start[start % 60 < 59], start[start % 60 < 59] + 1)}
+
+
 def generate_dense(size: float, chance: Chance) -> Tables:
     """A graph in which most vertices reach most others."""
     vertices = int(900 * size**0.5)
@@ -58,12 +64,12 @@ def generate_dense(size: float, chance: Chance) -> Tables:
 
 
 def generate_tree(size: float, chance: Chance) -> Tables:
-    """A tree of which some parents have many children."""
-    children = np.arange(1, int(30_000 * size))
-    parents = np.minimum(
-        children - 1, (children * chance.draw.random(len(children)) ** 0.3 / 6).astype(np.int64)
-    )
-    return {"up": facts(children, parents)}
+    """A forest of families; some parents have many children."""
+    people = int(40_000 * size)
+    children = np.arange(people)
+    place = children % 100
+    parents = children - place + (place * chance.draw.random(people) ** 1.5 / 2).astype(np.int64)
+    return {"up": facts(children[place > 0], parents[place > 0])}
 
 
 def generate_packages(size: float, chance: Chance) -> Tables:
@@ -114,7 +120,7 @@ PROGRAMS = (
     Program("closure-sparse", CLOSURE, generate_sparse, (1.0, 8.0)),
     Program("closure-long", CLOSURE, generate_long, (1.0, 4.0)),
     Program("closure-dense", CLOSURE, generate_dense, (1.0, 8.0)),
-    Program("closure-doubling", DOUBLING, generate_long, (0.25, 1.0)),
+    Program("closure-doubling", DOUBLING, generate_chains, (1.0, 4.0)),
     Program("same-generation", GENERATION, generate_tree, (1.0, 4.0)),
     Program("packages", PACKAGES, generate_packages, (1.0, 8.0)),
     Program("access", ACCESS, generate_access, (1.0, 8.0)),

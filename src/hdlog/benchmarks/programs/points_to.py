@@ -154,15 +154,13 @@ PointsTo(b, h) :- Store(x, y), PointsTo(x, b), PointsTo(y, h).
 
 def generate_c(size: float, chance: Chance) -> Tables:
     """Variables of functions; objects are variables whose address is taken. Most of what is assigned is of the same function."""
-    variables = int(36_000 * size)
+    variables = int(60_000 * size)
     given = int(25_000 * size)
 
     def near(count: int) -> tuple[np.ndarray, np.ndarray]:
         x = chance.uniform(count, variables)
-        y = np.where(
-            chance.happens(count, 0.05), chance.skewed(count, variables, 0.9), chance.near(x, variables, 8.0)
-        )
-        return x, y
+        same = (x // 30) * 30 + chance.uniform(count, 30)
+        return x, np.where(chance.happens(count, 0.01), chance.skewed(count, variables, 0.5), same)
 
     return {
         "AddressOf": facts(*near(given)),
