@@ -9,7 +9,7 @@ from hdlog import api
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Engine
 from hdlog.maintenance.trace import Trace
-from hdlog.operations.stores import Settings
+from hdlog.operations.work import Settings
 from hdlog.program.model import Predicate, Rule
 from hdlog.reasoning import Reasoning, Row
 

@@ -124,7 +124,8 @@ MATERIALISE = """
     import sys
     from pathlib import Path
     from hdlog.engines.spark.session import start_session
-    from hdlog.operations.stores import Settings, materialise, update
+    from hdlog.operations.stores import materialise, update
+    from hdlog.operations.work import Settings
     url, folder = sys.argv[1], Path(sys.argv[2])
     spark = start_session(url, "1g", {"spark.executor.memory": "700m"})
     settings = Settings("spark", spark=spark)

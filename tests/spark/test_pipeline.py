@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 from hdlog.errors import InputError
 from hdlog.ingest.ingest import ingest
 from hdlog.ingest.jobs import OnSpark
-from hdlog.operations.stores import Settings, info, load, materialise
+from hdlog.operations.stores import info, load, materialise
 from hdlog.operations.stream import follow
+from hdlog.operations.work import Settings
 from hdlog.reading.splits import find_splits
 from hdlog.store.store import create_store, open_store
 from tests.unit.test_store import RULES, edge, exported, triples, write

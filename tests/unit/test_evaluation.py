@@ -27,7 +27,8 @@ from hdlog.benchmarks.peers import souffle as souffle_peer
 from hdlog.benchmarks.peers.numbers import Numbers
 from hdlog.commands.main import app
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.operations.stores import Settings, materialise, open_for_update
+from hdlog.operations.stores import materialise, open_for_update
+from hdlog.operations.work import Settings
 from hdlog.program.model import Program
 from hdlog.reasoning import start_reasoning
 from hdlog.store.export import export, make_sheets

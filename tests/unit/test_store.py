@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdlog.errors import HdlogError, InputError, StoreError
-from hdlog.operations.stores import Settings, export_store, info, load, materialise, update
+from hdlog.operations.stores import export_store, info, load, materialise, update
+from hdlog.operations.work import Settings
 from hdlog.program.model import Predicate, Program
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant

@@ -44,8 +44,8 @@ def load(
 ) -> None:
     """Read files of facts into a new store, without reasoning."""
     with show_progress(store) as progress:
-        from hdlog.operations.stores import Settings
         from hdlog.operations.stores import load as load_store
+        from hdlog.operations.work import Settings
 
         settings = Settings(master=master, memory=memory, lenient=lenient, say=progress.say)
         summary = load_store(store, data, settings, overwrite)
@@ -70,8 +70,8 @@ def materialise(
 ) -> None:
     """Read rules and files of facts, derive what follows, and keep it all in a new store."""
     with show_progress(store) as progress:
-        from hdlog.operations.stores import Settings
         from hdlog.operations.stores import materialise as materialise_store
+        from hdlog.operations.work import Settings
 
         rules = [Path(f) for f in files if f.endswith(tuple(ENDINGS))]
         data = [f for f in files if not f.endswith(tuple(ENDINGS))]
@@ -111,8 +111,9 @@ def update(
     if not add and not delete:
         raise UsageError("nothing to do; name files with --add or --delete")
     with show_progress(store) as progress:
-        from hdlog.operations.stores import Settings, change_lines
+        from hdlog.operations.stores import change_lines
         from hdlog.operations.stores import update as update_store
+        from hdlog.operations.work import Settings
 
         settings = Settings(
             engine,
@@ -157,7 +158,8 @@ def export(
     Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
     """
     with show_progress() as progress:
-        from hdlog.operations.stores import Settings, export_store
+        from hdlog.operations.stores import export_store
+        from hdlog.operations.work import Settings
 
         target = out
         if out is None and (format_ != "nt" or sys.stdout.isatty()):
@@ -205,8 +207,8 @@ def stream(
 
     console = Console(stderr=True)
     with show_progress(store) as progress:
-        from hdlog.operations.stores import Settings
         from hdlog.operations.stream import follow
+        from hdlog.operations.work import Settings
 
         settings = Settings(engine, master, memory, say=progress.say, tell=progress)
 

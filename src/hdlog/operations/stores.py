@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hdlog import interrupts
 from hdlog.dialects import Dialect
-from hdlog.engines.columnar.budget import Budget, parse_size
-from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import Source, StoreError, UsageError
 from hdlog.ingest.ingest import Loaded, ingest
 from hdlog.ingest.jobs import InProcess, Jobs, OnSpark
-from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.operations.run import input_splits, read_rules, unknown_predicates
+from hdlog.operations.work import AnyWork, Settings, begin_work
 from hdlog.program.model import Program
 from hdlog.program.types import attribute_layout
 from hdlog.reading.objects import arities_in, check_arities, find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
-from hdlog.reasoning import Reasoning, Update
-from hdlog.store.columnar import EmbeddedGate
+from hdlog.reasoning import Update
 from hdlog.store.export import export, list_visible_facts, make_sheets
 from hdlog.store.store import (
     RuleFile,
@@ -39,100 +36,9 @@ from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
 from hdlog.writing.files import fact_lines, is_triple
 
-EngineName = Literal["auto", "columnar", "spark"]
 _TABLE = "table:"
 _SMALL_INPUT = 48 << 20
 """Bytes of files that are read in process: they are there before a Spark session has started."""
-_BYTES_A_FACT = 120
-"""Of the embedded engine, with what is derived, terms and indexes."""
-
-
-@dataclass
-class Settings:
-    """How a command is to run."""
-
-    engine: EngineName = "auto"
-    master: str = "local[*]"
-    memory: float | None = None
-    """GB"""
-    lenient: bool = False
-    tuning: Tuning = field(default_factory=Tuning)
-    max_rounds: int | None = None
-    max_facts: int | None = None
-    say: Callable[[str], None] = lambda _: None
-    tell: Callable[[Event], None] = lambda _: None
-    spark: Any = None
-    """a session to use"""
-
-    @property
-    def budget(self) -> Budget:
-        return Budget() if self.memory is None else Budget(parse_size(int(self.memory * 1e9)))
-
-    def session(self) -> Any:
-        """Spark, started when first asked for."""
-        if self.spark is None:
-            self.say("starting Spark")
-            from hdlog.engines.spark.session import start_session
-
-            memory = f"{max(1, int(self.memory * 0.75))}g" if self.memory else None
-            self.spark = start_session(self.master, memory)
-        return self.spark
-
-
-class Work:
-    """A store with a living reasoner over it."""
-
-    def __init__(self, store: Store, program: Program, settings: Settings, facts: int) -> None:
-        self.store = store
-        self.program = program
-        self.settings = settings
-        self.engine_name, self.why = choose_engine(settings, facts)
-        self.gate: Any
-        if self.engine_name == "spark":
-            from hdlog.engines.spark.engine import SparkEngine
-            from hdlog.store.spark import SparkGate
-
-            engine: Any = SparkEngine(settings.session(), numbers=settings.tuning.numbers)
-            engine.say = settings.say
-            self.gate = SparkGate(store, engine)
-        else:
-            engine = ColumnarEngine(settings.budget, numbers=settings.tuning.numbers)
-            self.gate = EmbeddedGate(store, engine)
-        self.engine = engine
-        self.settings.say("reading terms")
-        self.gate.read_terms(store.manifest.term_files, store.manifest.skolem_files)
-
-    def start(self, restore: bool) -> Reasoning[Any, Any, Any]:
-        """Reasoning with nothing but the program's own facts, or with the store's snapshot."""
-        settings = self.settings
-        trace = Trace(Limits(settings.max_rounds, settings.max_facts), settings.tell)
-        self.reasoner = Reasoning(self.engine, trace, settings.tuning)
-        if not restore:
-            self.reasoner.add_program(self.program)
-            return self.reasoner
-        settings.say("reading facts")
-        tables = self.reasoner.restore(self.program, [f.predicate for f in self.store.manifest.facts])
-        self.gate.fill(tables)
-        return self.reasoner
-
-    def commit(self, **more: Any) -> None:
-        self.settings.say("writing the snapshot")
-        changes = self.gate.save(self.reasoner.stored_tables())
-        with interrupts.Guard():
-            self.store.commit(**{**changes, **more})
-
-
-def choose_engine(settings: Settings, facts: int) -> tuple[str, str]:
-    """Which engine, and why."""
-    if settings.engine != "auto":
-        return settings.engine, "as asked for"
-    need, room = facts * _BYTES_A_FACT, settings.budget.memory
-    if need < room:
-        return "columnar", f"{facts:,} facts need about {need / 1e9:.1f} of {room / 1e9:.1f} GB"
-    return (
-        "spark",
-        f"{facts:,} facts would need about {need / 1e9:.1f} GB in process, and {room / 1e9:.1f} are allowed",
-    )
 
 
 def jobs_for(splits: Sequence[Split], settings: Settings) -> tuple[Jobs, int]:
@@ -255,7 +161,7 @@ def materialise(
     with build_store(folder, overwrite) as store:
         loaded = read_into(store, [*named, *splits_of(store, data, settings)], program, settings)
         read_ = time.perf_counter()
-        work = Work(store, program, settings, loaded.rows)
+        work = begin_work(store, program, settings, loaded.rows)
         reasoner = work.start(restore=False)
         reasoner.materialise(work.gate.read_facts(loaded.facts))
         done = time.perf_counter()
@@ -292,7 +198,7 @@ def read_program(store: Store) -> Program:
 class Living:
     """An open store that takes updates."""
 
-    work: Work
+    work: AnyWork
     program: Program
 
     def update(self, changes: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Update, list[Loaded]]:
@@ -328,7 +234,7 @@ def open_for_update(folder: Path, settings: Settings) -> Iterator[Living]:
             tuning = Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers)
             settings = replace(settings, tuning=tuning)
         rows = sum(f.rows for f in store.manifest.facts)
-        work = Work(store, program, settings, rows)
+        work = begin_work(store, program, settings, rows)
         work.start(restore=True)
         yield Living(work, program)
         store.clean()

@@ -12,7 +12,8 @@ from typing import Any
 
 from hdlog.engines.spark.changed_files import KINDS, ChangedFiles
 from hdlog.errors import UsageError
-from hdlog.operations.stores import Living, Settings, change_lines, open_for_update
+from hdlog.operations.stores import Living, change_lines, open_for_update
+from hdlog.operations.work import Settings
 from hdlog.reasoning import Update
 
 _LOOK = 0.1

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from hdlog.benchmarks.data.rule_sets import rules
 from hdlog.benchmarks.paper.figures import LARGE, SMALL
 from hdlog.errors import IntermediateTooLarge
-from hdlog.operations.stores import Settings, Work
+from hdlog.operations.work import Settings, begin_work
 from hdlog.program.model import Predicate
 from hdlog.reasoning import Reasoning
+from hdlog.store.columnar import EmbeddedGate
 from hdlog.store.store import Store, open_store
 from hdlog.tuning import Tuning
 
@@ -41,7 +42,7 @@ class Cell:
         settings = Settings(
             engine=asked["engine"], memory=asked["memory"], tuning=Tuning(asked["method"]), master="local[*]"
         )
-        self.work = Work(self.store, rules(asked["benchmark"]), settings, 0)
+        self.work = begin_work(self.store, rules(asked["benchmark"]), settings, 0)
         self.reasoner: Reasoning[Any, Any, Any]
 
     def run(self) -> dict[str, Any]:
@@ -51,7 +52,7 @@ class Cell:
         if fresh and chosen is not None:
             facts = self.leave_out(chosen)
         else:
-            facts = self.work.gate.read_facts(self.store.manifest.facts)
+            facts = dict(self.work.gate.read_facts(self.store.manifest.facts))
         self.reasoner = self.work.start(restore=False)
         seconds = self.measure(lambda: self.reasoner.materialise(facts))
         facts.clear()
@@ -125,8 +126,10 @@ class Cell:
 
     def facts(self, tables: Columns) -> dict[Predicate, Any]:
         """Columns of store ids as facts of the engine."""
-        if self.work.engine_name == "columnar":
-            tables = {p: [self.work.gate.engine_ids(c) for c in several] for p, several in tables.items()}
+        gate = self.work.gate
+        if isinstance(gate, EmbeddedGate):
+            own = {p: [gate.engine_ids(c) for c in several] for p, several in tables.items()}
+            return {p: gate.engine.facts_from_columns(ids, len(ids[0])) for p, ids in own.items()}
         engine = self.work.engine
         return {p: engine.facts_from_columns(several, len(several[0])) for p, several in tables.items()}
 
@@ -143,10 +146,12 @@ class Cell:
         return sums
 
     def ids(self, predicate: Predicate) -> list[NDArray[np.int64]]:
+        gate = self.work.gate
         facts = self.work.engine.facts(self.reasoner.stored_tables()[predicate])
-        if self.work.engine_name == "columnar":
-            return [self.work.gate.store_ids(c) for c in facts.columns()]
-        table: pa.Table = self.work.engine.keeper.collect(facts.sums().select(*facts.keys))
+        if isinstance(gate, EmbeddedGate):
+            return [gate.store_ids(c) for c in facts.columns()]
+        engine: Any = self.work.engine
+        table: pa.Table = engine.keeper.collect(facts.sums().select(*facts.keys))
         return [table[c].to_numpy() for c in facts.keys]
 
 
