@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdlog.engines.columnar import kernels
-from hdlog.engines.columnar.kernels import meeting, merging, searching
+from hdlog.engines.columnar.kernels import hashing, meeting, merging, searching
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
 
 SMALL = st.integers(0, 40)
@@ -208,3 +208,43 @@ def test_meetings_of_lists(data: st.DataObject, short: bool, first: bool, second
         )
         assert summed == {key: n for key, n in expected.items() if n}
     assert not places.any()
+
+
+@given(st.sets(SMALL), SMALL, st.integers(0, 8), st.integers(1, 9))
+def test_lower_bound_is_where_a_key_would_stand(keys: set[int], key: int, start: int, step: int) -> None:
+    ordered = np.array(sorted(keys), np.uint64)
+    begin = min(start, len(ordered))
+    expected = next((i for i in range(begin, len(ordered)) if ordered[i] >= key), len(ordered))
+    assert searching.lower_bound(ordered, begin, np.uint64(key), step) == expected
+
+
+@given(st.lists(st.booleans(), max_size=12), st.booleans(), st.data())
+def test_have_live_looks_for_one_that_is_not_dead(
+    dead: list[bool], marked: bool, data: st.DataObject
+) -> None:
+    bounds = data.draw(
+        st.lists(st.tuples(st.integers(0, len(dead)), st.integers(0, len(dead))).map(sorted), max_size=6)
+    )
+    low, high = (np.array([b[side] for b in bounds], np.int64) for side in (0, 1))
+    marks = np.array(dead if marked else [], np.uint8)
+    expected = [any(not (marked and dead[j]) for j in range(a, b)) for a, b in bounds]
+    assert searching.have_live(marks, low, high).tolist() == expected
+
+
+@given(st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=5))
+def test_keys_get_ids_in_a_hash_table_and_keep_them_in_a_larger_one(batches: list[list[int]]) -> None:
+    slots, stored, size = np.zeros(64, np.uint32), np.empty(64, np.uint64), 0
+    known: dict[int, int] = {}
+    for batch in batches:
+        keys, ids = np.array(batch, np.uint64), np.empty(len(batch), np.uint32)
+        if len(known) + len(batch) > 30:
+            break
+        size = hashing.intern(keys, slots, stored, size, ids, True)
+        assert ids.tolist() == [known.setdefault(key, len(known)) for key in batch]
+        assert size == len(known)
+    larger = np.zeros(256, np.uint32)
+    hashing.rehash(stored, size, larger)
+    asked = np.arange(61, dtype=np.uint64)
+    ids = np.empty(61, np.uint32)
+    assert hashing.intern(asked, larger, stored, size, ids, False) == size
+    assert ids.tolist() == [known.get(key, 0xFFFFFFFF) for key in range(61)]
