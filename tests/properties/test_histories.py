@@ -90,7 +90,7 @@ def _stated(rules: list[Rule] | tuple[Rule, ...]) -> Flat:
 
 @pytest.mark.slow
 @given(st.data(), st.randoms(use_true_random=False))
-@few(15)
+@few(30)
 def test_a_hundred_changes_of_facts_and_rules(data: st.DataObject, chance: random.Random) -> None:
     features = data.draw(st.sampled_from(KINDS))
     program = data.draw(programs(features).map(shown_program))

@@ -182,7 +182,8 @@ class Driver(Generic[R, F, T]):
 
     def _move(self, module: Module[F, T], number: int, predicate: Predicate, to_recursive: bool) -> None:
         reads = module.sources
-        derived = module.derive_all({read: Version(self.kept.table(read[0])) for read in reads})
+        with module.meter.paused():
+            derived = module.derive_all({read: Version(self.kept.table(read[0])) for read in reads})
         if number in derived:
             table, facts = self.kept.table(predicate), derived[number]
             source: Support = "nonrecursive" if to_recursive else "recursive"

@@ -51,6 +51,7 @@ def with_nodes(
     """The versions of predicates, and of nodes over them from scratch; children come first."""
     known = dict(versions)
     for node in nodes:
-        rows = node.all_rows(known) if node.counted else engine.distinct(node.all_rows(known))
+        with node.meter.paused():
+            rows = node.all_rows(known) if node.counted else engine.distinct(node.all_rows(known))
         known[(node.predicate, True)] = Version(engine.table(node.predicate.arity), (rows,))
     return known

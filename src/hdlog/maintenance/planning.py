@@ -109,7 +109,7 @@ class Planning(Generic[R, F, T]):
             return
         if planned.sizes is not None and not self._have_drifted(planned.sizes, sizes):
             return
-        plan = plan_rule(rule, statistics, self.tuning, recursive)
+        plan = plan_rule(rule, statistics, self.tuning, recursive, in_time=self.is_revisable(rule))
         before = planned.plan
         same = before is not None and (before.method, before.roots) == (plan.method, plan.roots)
         module = planned.module if same else self.make_module(plan)
@@ -204,6 +204,12 @@ class Planning(Generic[R, F, T]):
         set_noted(engine, self.nodes, predicate, node)
         set_noted(engine, self._inner, predicate, inner)
         self._has_changed = True
+
+    def give_back(self, predicates: Iterable[Predicate]) -> None:
+        """Views that are brought up to date later, after all."""
+        for predicate in predicates:
+            self._visited.discard(predicate)
+            set_noted(self.engine, self._inner, predicate, False)
 
     def drop_unused(self) -> list[Predicate]:
         """Nodes that no rule uses go; which."""

@@ -179,16 +179,23 @@ class Revision(Generic[R, F, T]):
         module = self.planning.make_module(plan)
         assert isinstance(module, ViewModule)
         alone = replace(run.component, kept=(module,), fresh=(), nodes=())
-        with _Trial(self, module):
-            self._maintain(alone, run.moments)
-            inner = [n for n in module.nodes if self.planning.is_inner(n, run.component)]
-            for node in inner:
-                if node.predicate in run.inner:
-                    round_.evaluate(node)
-                else:
-                    self._fill_in_round(run, node, round_)
-            heads = module.derive(round_)
+        inner = [n for n in module.nodes if self.planning.is_inner(n, run.component)]
         new = [n for n in inner if n.predicate not in run.inner]
+        # Of rules that come later, for which they would be brought up to date then.
+        borrowed = [n.predicate for n in new if n.predicate in self.planning.nodes]
+        try:
+            with _Trial(self, module):
+                self._maintain(alone, run.moments)
+                for node in inner:
+                    if node.predicate in run.inner:
+                        round_.evaluate(node)
+                    else:
+                        self._fill_in_round(run, node, round_)
+                heads = module.derive(round_)
+        except TooManyRows:
+            run.moments.forget(borrowed)
+            self.planning.give_back(borrowed)
+            raise
         self._adopt(before.rule, module, plan)
         run.change_modules({before: module}, new)
         return heads
@@ -261,9 +268,13 @@ class _Trial(Generic[R, F, T]):
         self.module = module
         known = revision.planning.nodes
         self.new: Sequence[Node[R, F, T]] = [n for n in module.nodes if n.predicate not in known]
+        self.shared = [known[n.predicate] for n in module.nodes if n.predicate in known]
+        """nodes of other rules, which are brought up to date whatever it takes"""
         self.budget = revision._account(module.rule).joined * revision.numbers.trial
 
     def __enter__(self) -> None:
+        for node in self.shared:
+            node.meter.reset()
         for meter in self._meters():
             meter.reset(-1.0, self._ask)
 

@@ -68,7 +68,10 @@ class RulePlan:
         return any(root.rule is not None for root in self.roots)
 
 
-def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: bool = False) -> RulePlan:
+def plan_rule(
+    rule: Rule, statistics: Statistics, tuning: Tuning, recursive: bool = False, in_time: bool = False
+) -> RulePlan:
+    """The method for a rule; `in_time`: a tree is looked for no longer than a join plan would take."""
     method: Method = rule.method or tuning.method
     asked = f"the rule is marked {method}" if rule.method else f"the method is {method}"
     atoms = rule.atoms()
@@ -92,9 +95,9 @@ def plan_rule(rule: Rule, statistics: Statistics, tuning: Tuning, recursive: boo
         if planner.standard_cost < tuning.numbers.few_rows:
             why = f"{kind}, but a join plan makes few rows, about {planner.standard_cost:,.0f}"
             return RulePlan(rule, "standard", why, width)
-        planner.view_budget = int(
-            min(planner.standard_cost / tuning.numbers.rows_a_view, planner.view_budget)
-        )
+        if in_time:
+            most = planner.standard_cost / tuning.numbers.rows_a_view
+            planner.view_budget = int(min(most, planner.view_budget))
     try:
         plan = planner.with_views() if tuning.views else None
         if plan is None and planner.view_budget < tuning.numbers.view_budget and tuning.views:
