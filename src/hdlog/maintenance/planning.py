@@ -168,10 +168,10 @@ class Planning(Generic[R, F, T]):
         """The nodes of a component's rules that read nothing of it, before their rules; each once in an update."""
         for node in _nodes(component):
             if not self.is_inner(node, component) and node.predicate not in self._visited:
-                self._visited.add(node.predicate)
                 stale = self._inner.get(node.predicate, False) and moments.touches(node)
                 if node.predicate not in self.nodes or stale:
                     self._fill(node, moments, inner=False)
+                self._visited.add(node.predicate)  # not before: filling it may turn out to be too much
                 yield self.nodes[node.predicate]
 
     def inner_nodes(
@@ -181,9 +181,9 @@ class Planning(Generic[R, F, T]):
         inner = []
         for node in _nodes(component):
             if self.is_inner(node, component):
-                self._visited.add(node.predicate)
                 if not self._inner.get(node.predicate, False):
                     self._fill(node, moments, inner=True)
+                self._visited.add(node.predicate)
                 inner.append(self.nodes[node.predicate])
         return tuple(inner)
 
