@@ -22,7 +22,7 @@ def make_engine() -> Engine[Any, Any, Any]:
     from hdlog.engines.spark.engine import SparkEngine
     from hdlog.engines.spark.session import start_session
 
-    return SparkEngine(start_session("local[2]", "2g"))
+    return SparkEngine(start_session("local[2]", "3g"))
 
 
 def settings() -> Settings:
@@ -31,7 +31,7 @@ def settings() -> Settings:
         return Settings()
     from hdlog.engines.spark.session import start_session
 
-    return Settings("spark", spark=start_session("local[2]", "2g"))
+    return Settings("spark", spark=start_session("local[2]", "3g"))
 
 
 class OpenReasoner(api.Reasoner[Any]):

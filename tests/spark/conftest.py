@@ -19,4 +19,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Any:
     from hdlog.engines.spark.session import start_session
 
-    return start_session("local[2]", "2g")
+    return start_session("local[2]", "3g")

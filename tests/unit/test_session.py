@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,16 @@ def test_a_recent_java_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     prepare_java()
     assert os.environ["JAVA_HOME"] == str(tmp_path)
+
+
+_AFTER_A_STOP = """
+from hdlog.engines.spark.session import start_session
+start_session("local[1]", "1g").sparkContext._jsc.sc().stop()  # as Spark does when it runs out of memory
+print(start_session("local[1]", "1g").range(3).count())
+"""
+
+
+@pytest.mark.slow
+def test_a_session_that_spark_has_given_up_is_not_used_again() -> None:
+    told = subprocess.run([sys.executable, "-c", _AFTER_A_STOP], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["3"]

@@ -52,7 +52,10 @@ def start_session(
     """The session there is, or a new one; `memory` is that of a local one, half the machine's by default."""
     active = SparkSession.getActiveSession()
     if active is not None:
-        return active
+        if not active.sparkContext._jsc.sc().isStopped():
+            return active
+        # Spark has given up by itself, for lack of memory say; Python holds on to what is left of it.
+        active.stop()
     prepare_java()
     # Workers are to find the same Python and the same packages as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
