@@ -50,12 +50,10 @@ def start_session(
     master: str = "local[*]", memory: str | None = None, settings: dict[str, str] | None = None
 ) -> SparkSession:
     """The session there is, or a new one; `memory` is that of a local one, half the machine's by default."""
+    _drop_what_is_dead()
     active = SparkSession.getActiveSession()
     if active is not None:
-        if not active.sparkContext._jsc.sc().isStopped():
-            return active
-        # Spark has given up by itself, for lack of memory say; Python holds on to what is left of it.
-        active.stop()
+        return active
     prepare_java()
     # Workers are to find the same Python and the same packages as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -75,6 +73,13 @@ def start_session(
     except (PySparkException, Py4JError, RuntimeError) as error:
         raise UsageError(f"Spark does not start with the master {master!r}: {_first_line(error)}") from None
     return session
+
+
+def _drop_what_is_dead() -> None:
+    """Where Spark has given up by itself, for lack of memory say, Python holds on to what is left of it."""
+    known = SparkSession._instantiatedSession
+    if known is not None and known._sc._jsc is not None and known._sc._jsc.sc().isStopped():
+        known.stop()
 
 
 def _first_line(error: Exception) -> str:
