@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdlog.program.model import Aggregate, Atom, Bind, Filter, Negation, Program
+from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negation, Program
 from hdlog.program.normalise import is_auxiliary, normalise
 from tests.oracle import materialise
 from tests.strategies import Features, facts, programs
@@ -31,7 +31,12 @@ def test_the_core_derives_the_same_facts(data: st.DataObject, features: Features
 def is_core(rule: object) -> bool:
     body = rule.body  # type: ignore[attr-defined]
     if any(isinstance(i, Aggregate) for i in body):
-        return len(body) == 1 and len(body[0].body) == 1 and len(body[0].calls) == 1
+        (aggregate,) = body
+        return len(aggregate.calls) == 1 and is_core_body(aggregate.body)
+    return is_core_body(body)
+
+
+def is_core_body(body: tuple[BodyItem, ...]) -> bool:
     return all(
         isinstance(i, Atom | Filter | Bind) or (isinstance(i, Negation) and len(i.body) == 1 and not i.local)
         for i in body

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from hdlog.program.model import AggregateCall, Expression, Predicate
-from hdlog.program.terms import Constant, Term
+from hdlog.program.terms import Constant, Term, Variable
 
 if TYPE_CHECKING:
     from hdlog.engines.decode import FactTable
@@ -62,10 +62,13 @@ class Version(Generic[F, T]):
 
 
 class Aggregator(Protocol[F, T]):
-    """One aggregate. A fact of its values is a group and its value; a group without a value has none."""
+    """One aggregate. A fact of its values is a group and its value; a group without a value has none.
 
-    def values(self, version: Version[F, T], groups: F) -> F:
-        """The values of some groups."""
+    What is aggregated are facts with multiplicities: each counts so many times.
+    """
+
+    def values(self, version: Version[F, T]) -> F:
+        """The values of all groups."""
 
     def change(self, delta: F, after: Version[F, T], present: Version[F, T]) -> F:
         """How values change, with signs, by a change of the facts: `after` are all facts with it, `present` the values before."""
@@ -154,11 +157,10 @@ class FactSets(Protocol[F, T]):
     def negate(self, facts: F) -> F:
         """With all multiplicities negated."""
 
-    def first_columns(self, facts: F, width: int) -> F:
-        """The first `width` columns of facts, each once."""
-
-    def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator[F, T]:
-        """What finds aggregated values of facts: the first `width` columns are the group, `column` is what is aggregated."""
+    def aggregator(
+        self, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]
+    ) -> Aggregator[F, T]:
+        """What finds aggregated values of facts, as an atom with these terms matches them."""
 
 
 class Tables(Protocol[F, T]):

@@ -1,4 +1,8 @@
-"""The aggregate module: the values of groups, and how they follow the facts."""
+"""The aggregate module: the values of groups, and how they follow the matches of a body.
+
+A body of several atoms is a view: groups and values, each with the number of matches it stands for. So matches are counted and added up
+over a tree, as the plan has it, and none of them is listed.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +11,34 @@ from typing import Generic
 from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.maintenance.changes import Changes, Heads, Versions
 from hdlog.maintenance.meters import Meter
-from hdlog.plan.bodies import Read
-from hdlog.program.model import Aggregate, Atom, Rule
-from hdlog.program.terms import Variable
+from hdlog.maintenance.nodes import Node, with_nodes
+from hdlog.plan.bodies import Body, Read
+from hdlog.plan.planner import RulePlan, bag_of, source_of
+from hdlog.tuning import Tuning
 
 
 class AggregateModule(Generic[R, F, T]):
-    """Evaluates a normal rule `a(g.., r) :- AGGREGATE(s(g.., v..) ON g.. BIND f(v) AS r)`.
+    """Evaluates a normal rule `a(g.., r) :- AGGREGATE(B.. ON g.. BIND f(v) AS r)`.
 
     The values there were are those of its own head: no other rule has that.
     """
 
-    def __init__(self, engine: Engine[R, F, T], rule: Rule) -> None:
+    def __init__(self, engine: Engine[R, F, T], plan: RulePlan, tuning: Tuning) -> None:
         self.engine = engine
-        self.rule = rule
+        self.plan = plan
+        self.rule = plan.rule
         self.meter = Meter()
-        (item,) = rule.body
-        assert isinstance(item, Aggregate)
-        (source,) = (a for a in item.body if isinstance(a, Atom))
+        if tuning.method in ("standard", "paper"):
+            tuning = tuning.without("worst_case_optimal, sum_product")
+        self.nodes = tuple(Node(engine, rule, tuning) for rule in plan.nodes)
+        source = source_of(plan)
+        item, bag = bag_of(plan.rule)
         (call,) = item.calls
         self.source: Read = (source.predicate, True)
-        self.head: Read = (rule.heads[0].predicate, True)
+        self.head: Read = (plan.rule.heads[0].predicate, True)
         self.reads = (self.source, self.head)
-        self.sources = (self.source,)
-        self.width = len(item.group)
-        column = source.terms.index(call.argument) if isinstance(call.argument, Variable) else -1
-        self.aggregator = engine.aggregator(self.width, call, column)
+        self.sources = Body(bag).reads
+        self.aggregator = engine.aggregator(call, item.group, source.terms)
 
     def derive(self, changes: Changes[F, T]) -> Heads[F]:
         change = changes[self.source]
@@ -41,8 +47,5 @@ class AggregateModule(Generic[R, F, T]):
         return {0: self.aggregator.change(change.delta, change.including, changes[self.head].without)}
 
     def derive_all(self, versions: Versions[F, T]) -> Heads[F]:
-        version = versions[self.source]
-        groups = self.engine.no_facts(self.width)
-        for facts in (self.engine.facts(version.table), *version.plus):
-            groups = self.engine.union(groups, self.engine.first_columns(facts, self.width))
-        return {0: self.aggregator.values(version, groups)}
+        known = versions if self.source in versions else with_nodes(self.engine, self.nodes, versions)
+        return {0: self.aggregator.values(known[self.source])}

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from hdlog.engines.protocol import F, R, T
+from hdlog.maintenance.aggregation import AggregateModule
 from hdlog.maintenance.changes import Module
 from hdlog.maintenance.hypertree import HypertreeModule
 from hdlog.maintenance.nodes import Node
@@ -137,8 +138,8 @@ def readers(modules: Iterable[Reader]) -> Mapping[Predicate, list[Reader]]:
 
 
 def nodes_of(module: Module[Any, Any]) -> Sequence[Node[Any, Any, Any]]:
-    """The nodes of the tree that a rule is evaluated over."""
-    return module.nodes if isinstance(module, ViewModule | HypertreeModule) else ()
+    """The nodes of what a rule is evaluated over."""
+    return module.nodes if isinstance(module, ViewModule | HypertreeModule | AggregateModule) else ()
 
 
 def literals_of(modules: Iterable[Module[F, T]]) -> dict[Read, None]:

@@ -21,8 +21,8 @@ from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.standard import StandardModule
 from hdlog.maintenance.statistics import TableStatistics
 from hdlog.maintenance.views import ViewModule
-from hdlog.plan.planner import RulePlan, may_multiply, plan_joins, plan_rule
-from hdlog.program.model import Aggregate, Predicate, Rule
+from hdlog.plan.planner import RulePlan, is_aggregate, may_multiply, plan_aggregate, plan_joins, plan_rule
+from hdlog.program.model import Predicate, Rule
 from hdlog.tuning import Tuning
 
 
@@ -61,8 +61,8 @@ class Planning(Generic[R, F, T]):
         self._has_changed = True
 
     def _module(self, rule: Rule) -> Module[F, T]:
-        if any(isinstance(item, Aggregate) for item in rule.body):
-            return AggregateModule(self.engine, rule)
+        if is_aggregate(rule):
+            return self.make_module(plan_aggregate(rule, None, self.tuning))
         return StandardModule(self.engine, rule, self.tuning)
 
     def statistics(self, pending: Mapping[Predicate, F]) -> TableStatistics[R, F, T]:
@@ -96,7 +96,7 @@ class Planning(Generic[R, F, T]):
         nodes it shares with the old one."""
         planned = self.rules[rule]
         sources = planned.module.sources
-        if isinstance(planned.module, AggregateModule) or len(sources) < 2:
+        if len(sources) < 2:
             return
         sizes = {p: statistics.size(p) for p, _ in sources}
         if not any(sizes.values()):
@@ -118,6 +118,8 @@ class Planning(Generic[R, F, T]):
 
     def is_revisable(self, rule: Rule) -> bool:
         """Whether a rule may be evaluated in another way when it turns out to cost more than was thought."""
+        if is_aggregate(rule):
+            return False
         method = rule.method or self.tuning.method
         return method == "combined" and self.tuning.revision and self.engine.hints.counts_rows
 
@@ -139,6 +141,8 @@ class Planning(Generic[R, F, T]):
         return StandardModule(self.engine, rule, self.tuning)
 
     def make_module(self, plan: RulePlan) -> Module[F, T]:
+        if is_aggregate(plan.rule):
+            return AggregateModule(self.engine, plan, self.tuning)
         if plan.method == "standard":
             return self.make_standard(plan.rule)
         kind = ViewModule if plan.covers_are_views else HypertreeModule

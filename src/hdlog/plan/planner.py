@@ -15,6 +15,7 @@ from hdlog.plan.hypergraph import of_body
 from hdlog.plan.nodes import NodeRule, item_variables, make_node
 from hdlog.plan.views import TooManyViews, ViewNode, ViewPlanner
 from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negation, Predicate, Rule
+from hdlog.program.terms import Variable
 from hdlog.tuning import Method, Tuning
 
 
@@ -75,8 +76,8 @@ def plan_rule(
     method: Method = rule.method or tuning.method
     asked = f"the rule is marked {method}" if rule.method else f"the method is {method}"
     atoms = rule.atoms()
-    if any(isinstance(item, Aggregate) for item in rule.body):
-        return RulePlan(rule, "standard", "an aggregate")
+    if is_aggregate(rule):
+        return plan_aggregate(rule, statistics, tuning)
     if len(atoms) < 2:
         return RulePlan(rule, "standard", "one atom to match" if atoms else "no atom to match", len(atoms))
     hypergraph = of_body(atoms)
@@ -109,6 +110,66 @@ def plan_rule(
     if plan is None:
         return RulePlan(rule, "standard", "no decomposition has a place for all its negations", width)
     return planner.decide(plan, method, asked)
+
+
+def is_aggregate(rule: Rule) -> bool:
+    return any(isinstance(item, Aggregate) for item in rule.body)
+
+
+def bag_of(rule: Rule) -> tuple[Aggregate, Rule]:
+    """The aggregate of a normal rule, and the rule whose matches are aggregated: groups and values."""
+    (item,) = rule.body
+    assert isinstance(item, Aggregate), "an aggregate is alone in its rule"
+    (call,) = item.calls
+    value = (call.argument,) if isinstance(call.argument, Variable) else ()
+    return item, Rule((Atom("#bag", tuple(dict.fromkeys((*item.group, *value)))),), item.body, rule.span)
+
+
+def source_of(plan: RulePlan) -> Atom:
+    """The atom whose facts an aggregate is of: the only one of its body, or that of a view of all matches."""
+    if plan.roots:
+        return plan.roots[0].tree.atom
+    (item,) = bag_of(plan.rule)[1].body
+    assert isinstance(item, Atom), "other bodies have a view"
+    return item
+
+
+def plan_aggregate(rule: Rule, statistics: Statistics | None, tuning: Tuning) -> RulePlan:
+    """The view of an aggregate's matches, and the tree below it; a simple one as long as nothing is known of the facts."""
+    _, bag = bag_of(rule)
+    if len(bag.body) == 1 and isinstance(bag.body[0], Atom):
+        return RulePlan(rule, "standard", "an aggregate of one atom", 1)
+    inner = RulePlan(bag, "standard", "") if statistics is None else plan_rule(bag, statistics, tuning)
+    items, below, nodes = _top_of(inner)
+    estimate = 0.0 if statistics is None else _estimate_rows(bag, statistics, tuning)
+    known = {node.predicate.name: node for node in nodes}
+    columns = tuple(sorted(item_variables(bag.heads[0])))
+    salt = "" if tuning.sharing else str(rule)
+    top, atom = make_node(items, columns, known, True, estimate, salt, tuning.numbers.most_orders)
+    own = tuple(item for item in items if not (isinstance(item, Atom) and item.name in known))
+    tree = TreeNode(columns, atom, own, below, estimate, top.predicate)
+    why = f"an aggregate; its matches: {inner.why}" if inner.why else "an aggregate"
+    method: Literal["standard", "hd"] = "hd" if nodes else "standard"
+    return RulePlan(rule, method, why, inner.width, (Root((0,), tree),), (*nodes, top), costs=inner.costs)
+
+
+def _top_of(
+    plan: RulePlan,
+) -> tuple[tuple[BodyItem, ...], tuple[TreeNode, ...], tuple[NodeRule, ...]]:
+    """What the root of a rule's view tree joins, its children, and all nodes; the body itself if there is no such tree."""
+    if not plan.covers_are_views:
+        return plan.rule.body, (), ()
+    (root,) = plan.roots
+    assert root.rule is not None
+    return root.rule.body, root.tree.children, plan.nodes
+
+
+def _estimate_rows(rule: Rule, statistics: Statistics, tuning: Tuning) -> float:
+    """How many facts a rule derives, as far as atoms tell it."""
+    estimator = Estimator(statistics, tuning.numbers)
+    factors = [estimator.factor(atom) for atom in rule.atoms()]
+    names = frozenset().union(*(f.distinct for f in factors))
+    return estimator.project(factors, item_variables(rule.heads[0]) & names).rows
 
 
 def may_multiply(rule: Rule) -> bool:

@@ -836,24 +836,27 @@ def holds(condition: Expression, binding: Mapping[Variable, Constant]) -> bool:
         return False
 
 
-def aggregate(call: AggregateCall, values: Iterable[Constant]) -> Constant:
-    """The aggregated value of a bag, whatever its order; `NoValue` where there is none."""
+def aggregate(
+    call: AggregateCall, values: Iterable[Constant], times: Iterable[int] | None = None
+) -> Constant:
+    """The aggregated value of a bag, whatever its order, in which each value occurs so many times; `NoValue` where there is none."""
     bag = list(dict.fromkeys(values)) if call.distinct else list(values)
+    counts = [1] * len(bag) if times is None or call.distinct else list(times)
     if call.function == "count":
-        return integer(len(bag))
+        return integer(sum(counts))
     if call.function in ("min", "max"):
         if not bag or len({order_key(t)[0] for t in bag}) != 1:
             raise NoValue
         return (min if call.function == "min" else max)(bag, key=total_order_key)
+    numbers = [number(t) for t in bag]
     if call.function == "sum":
-        return from_number(total(bag))
+        return from_number(_total(numbers, counts))
     if not bag:
         raise NoValue
-    numbers = [number(t) for t in bag]
     if not all(math.isfinite(n) for n in numbers):
         return double(sum(map(float, numbers)))
     doubles = any(isinstance(n, float) for n in numbers)
-    return mean_of(call, sum(map(Fraction, numbers), Fraction(0)), len(numbers), doubles)
+    return mean_of(call, _exact_total(numbers, counts), sum(counts), doubles)
 
 
 def mean_of(call: AggregateCall, exact: Fraction, count: int, doubles: bool) -> Constant:
@@ -884,13 +887,16 @@ def sum_of_doubles(values: Sequence[float]) -> float:
         return _as_double(sum(map(Fraction, values), Fraction(0)))
 
 
-def total(terms: Iterable[Constant]) -> Number:
-    """The sum of numbers; exact, so that it does not depend on their order."""
-    numbers = [number(t) for t in terms]
+def _total(numbers: Sequence[Number], times: Sequence[int]) -> Number:
+    """The sum of numbers, each so many times; exact, so that it does not depend on their order."""
     if any(isinstance(n, float) for n in numbers):
         if not all(math.isfinite(n) for n in numbers):
             return sum(map(float, numbers))
-        return sum_of_doubles(list(map(float, numbers)))
+        return _as_double(_exact_total(list(map(float, numbers)), times)) + 0.0
     if any(isinstance(n, Decimal) for n in numbers):
-        return quotient(sum(map(Fraction, numbers), Fraction(0)))
-    return _require_64_bits(sum(int(n) for n in numbers))
+        return quotient(_exact_total(numbers, times))
+    return _require_64_bits(sum(int(n) * t for n, t in zip(numbers, times, strict=True)))
+
+
+def _exact_total(numbers: Sequence[Number], times: Sequence[int]) -> Fraction:
+    return sum((Fraction(n) * t for n, t in zip(numbers, times, strict=True)), Fraction(0))

@@ -1,9 +1,9 @@
 """A program into the core language that modules evaluate.
 
 In the core, a body is atoms without `_`, negations of single such atoms, filters and binds; a rule with an
-aggregate has nothing else: `a(g.., r) :- AGGREGATE(s(g.., v..) ON g.. BIND f(v) AS r)`. Everything else gets
-predicates of its own, whose names begin with `#` and follow from what they stand for, so that the same part of a
-program has the same name in the next version of it. Atoms with a variable in place of a predicate become views.
+aggregate has nothing else: `a(g.., r) :- AGGREGATE(B.. ON g.. BIND f(v) AS r)`, where B.. is such a body again, and each of its
+matches counts once. Everything else gets predicates of its own, whose names begin with `#` and follow from what they stand for, so
+that the same part of a program has the same name in the next version of it. Atoms with a variable in place of a predicate become views.
 """
 
 from __future__ import annotations
@@ -206,20 +206,41 @@ class _Normaliser:
         if argument is not None and not isinstance(argument, Variable):
             body.append(Bind(argument, Variable("#value")))
             argument = Variable("#value")
-        own = sorted(bound_variables(tuple(body), set(group)) - set(group))
-        if item.correlated and not _counts_wildcards(item):
-            own = [name for name in own if not name.startswith(WILDCARD)]
-        source = self.define_auxiliary("matches", body, group, around, set(), own)
-        keys = tuple(map(Variable, group))
         if call.distinct and argument is not None:
-            values = Atom(_name("values", (source, argument)), (*keys, argument))
-            self.rules.append(Rule((values,), (source,)))
-            source = values
-        result = Variable("#result")
-        inner = replace(call, argument=argument, result=result, distinct=False)
-        name = _name("aggregate", (source, inner))
-        self.rules.append(Rule((Atom(name, (*keys, result)),), (Aggregate((source,), keys, (inner,)),)))
+            source: tuple[BodyItem, ...] = (
+                self.define_auxiliary("values", body, group, around, set(), [argument.name]),
+            )
+        else:
+            source = self.define_matches(item, body, group, around)
+        keys = tuple(map(Variable, group))
+        inner = replace(call, argument=argument, result=Variable("#result"), distinct=False)
+        name = _name("aggregate", (source, keys, inner))
+        self.rules.append(Rule((Atom(name, (*keys, inner.result)),), (Aggregate(source, keys, (inner,)),)))
         return Atom(name, (*keys, call.result))
+
+    def define_matches(
+        self, item: Aggregate, body: list[BodyItem], group: list[str], around: list[BodyItem]
+    ) -> tuple[BodyItem, ...]:
+        """A core body with just one match for each match of an aggregate's body."""
+        asks_only = item.correlated and not _counts_wildcards(item)
+        if asks_only:
+            body = [self.ask(i) if isinstance(i, Atom) else i for i in body]
+        if not set(group) <= bound_variables(tuple(body), set()):
+            body = [*self.domain(group, around, set()), *body]
+        several = list(self.bodies(body, set()))
+        if len(several) == 1:
+            return several[0]
+        own = sorted(bound_variables(tuple(body), set(group)) - set(group))
+        return (self.define_auxiliary("matches", body, group, around, set(), own),)
+
+    def ask(self, atom: Atom) -> Atom:
+        """An atom that holds where another does for some values of its `_`."""
+        named = tuple(dict.fromkeys(v for v in atom.variables() if not v.name.startswith(WILDCARD)))
+        if len(named) == len(set(atom.variables())):
+            return atom
+        head = Atom(_name("any", (atom, named)), named)
+        self.rules.append(Rule((head,), (atom,)))
+        return head
 
 
 def _counts_wildcards(item: Aggregate) -> bool:

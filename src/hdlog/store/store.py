@@ -31,7 +31,7 @@ from hdlog.errors import StoreError
 from hdlog.program.model import Predicate
 
 _MANIFEST = "manifest.json"
-_FORMAT = 2
+_FORMAT = 3
 _LOCK, _READERS = "lock", "readers"
 _MOMENT = 0.01
 

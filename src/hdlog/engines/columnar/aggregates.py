@@ -16,7 +16,7 @@ import numpy as np
 
 from hdlog import interrupts
 from hdlog.engines.columnar.dictionary import DOUBLE, INTEGER
-from hdlog.engines.columnar.facts import Facts
+from hdlog.engines.columnar.facts import Counts, Facts
 from hdlog.engines.columnar.group_changes import GroupChanges
 from hdlog.engines.columnar.groups import (
     NO_VALUE,
@@ -36,7 +36,7 @@ from hdlog.program.functions import NoValue, aggregate
 from hdlog.program.model import AggregateCall
 from hdlog.program.ntriples import term_text
 from hdlog.program.summaries import Extremes, OutOfSight, Summary, Total
-from hdlog.program.terms import Variable
+from hdlog.program.terms import Term, Variable
 
 if TYPE_CHECKING:
     from hdlog.engines.columnar.context import ColumnarVersion
@@ -44,45 +44,58 @@ if TYPE_CHECKING:
 
 
 class Aggregator:
-    """One aggregate: the first `width` columns of facts are the group, `column` is aggregated, if any is."""
+    """One aggregate of facts, as an atom matches them."""
 
-    def __init__(self, engine: ColumnarEngine, width: int, call: AggregateCall, column: int) -> None:
+    def __init__(
+        self, engine: ColumnarEngine, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]
+    ) -> None:
         assert not call.distinct, "different values are a predicate of their own"
         self.engine = engine
-        self.width = width
         self.call = call
-        self.column = column
+        self.group = tuple(group)
+        self.width = len(self.group)
+        self.terms = tuple(terms)
+        self.value = call.argument.name if isinstance(call.argument, Variable) else None
+        """the variable that is aggregated, if any is"""
+        names = [v.name for v in self.group]
+        self.names = names if self.value is None or self.value in names else [*names, self.value]
         self._touched: Counter[int] = Counter()
         self.summaries: dict[int, Summary] = {}
         self._noted = -1
 
     # From scratch.
 
-    def values(self, version: ColumnarVersion, groups: Facts) -> Facts:
-        members = self._members(version, groups)
+    def values(self, version: ColumnarVersion) -> Facts:
+        members = self._members(version, self.engine.unit())
         return self._facts(members.keys, self._aggregate(members))
 
-    def _members(self, version: ColumnarVersion, groups: Facts) -> Members:
-        arity = version.table.arity
-        variables = [Variable(str(i)) for i in range(arity)]
-        rows = self.engine.join(self.engine.scan(groups, variables[: self.width]), version, variables)
-        if rows.counts is not None and (rows.counts != 1).any():
-            rows = _check_once(self.engine.collapse(rows))
-        columns = [rows.columns[str(i)] for i in range(arity)]
-        group = part(self.engine.pairs, columns[: self.width], len(rows))
+    def match(self, start: Relation, version: ColumnarVersion) -> Relation:
+        """The matches of facts, group and value only; those that cancel out are gone."""
+        rows = self.engine.keep_columns(self.engine.join(start, version, self.terms), self.names)
+        if rows.counts is None:
+            return rows
+        rows = self.engine.collapse(rows)
+        assert rows.counts is None or (rows.counts > 0).all(), "no fact is there less than not at all"
+        return rows
+
+    def _members(self, version: ColumnarVersion, start: Relation) -> Members:
+        rows = self.match(start, version)
+        keys = [rows.columns[v.name] for v in self.group]
+        group = part(self.engine.pairs, keys, len(rows))
         order = np.argsort(group, kind="stable")
         ordered = group[order]
         firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(rows) else order
-        values = columns[self.column][order] if self.column >= 0 else ordered
-        return Members([c[order[firsts]] for c in columns[: self.width]], values, firsts)
+        values = ordered if self.value is None else rows.columns[self.value][order]
+        times = None if rows.counts is None else rows.counts[order]
+        return Members([c[order[firsts]] for c in keys], values, firsts, times)
 
     def _aggregate(self, members: Members) -> Values:
         """The id of the value of each group, or NO_VALUE."""
         dictionary, function = self.engine.dictionary, self.call.function
         if not len(members.starts):
             return np.empty(0, np.int64)
-        if function == "count" or self.column < 0:
-            return dictionary.encode_integers(members.sizes).astype(np.int64)
+        if function == "count" or self.value is None:
+            return dictionary.encode_integers(members.totals).astype(np.int64)
         if function in ("min", "max"):
             return find_extremes(dictionary, members, function == "max")
         if function == "sum":
@@ -99,21 +112,22 @@ class Aggregator:
         """The values of few groups with many members each, by their totals."""
         texts: list[str | None] = []
         try:
-            for low, high in zip(members.starts.tolist(), members.ends.tolist(), strict=True):
+            for values, times in members:
                 interrupts.check()
-                value = self._total(members.values[low:high]).value()
+                value = self._total(values, times).value()
                 texts.append(None if value is None else term_text(value))
         except OutOfSight:
             return None
         return self._encode(texts)
 
     def _aggregate_by_definition(self, members: Members) -> Values:
-        terms = self.engine.dictionary.terms(members.values)
+        dictionary = self.engine.dictionary
         texts: list[str | None] = []
         with interrupts.let_through():
-            for low, high in zip(members.starts.tolist(), members.ends.tolist(), strict=True):
+            for values, times in members:
                 try:
-                    texts.append(term_text(aggregate(self.call, terms[low:high])))
+                    counts = None if times is None else times.tolist()
+                    texts.append(term_text(aggregate(self.call, dictionary.terms(values), counts)))
                 except NoValue:
                     texts.append(None)
         return self._encode(texts)
@@ -133,9 +147,13 @@ class Aggregator:
 
     def change(self, delta: Facts, after: ColumnarVersion, present: ColumnarVersion) -> Facts:
         """How the values change, with signs: `present` are those there were, `after` the facts there are now."""
-        groups = self.engine.first_columns(delta, self.width)
+        changed = self.engine.collapse(
+            self.engine.keep_columns(self.engine.scan(delta, self.terms), self.names)
+        )
+        keys = [changed.columns[v.name] for v in self.group]
+        groups = self.engine.facts_from_columns(keys, len(changed))
         before = self._find_present(groups, present)
-        moved = GroupChanges(self, groups, before, delta, after)
+        moved = GroupChanges(self, groups, before, changed, after)
         values = moved.values()
         is_known = values != UNKNOWN
         parts = [before.negate(), self._facts([c[is_known] for c in moved.columns], values[is_known])]
@@ -144,20 +162,18 @@ class Aggregator:
         return self.engine.plus(parts, self.width + 1)
 
     def _find_present(self, groups: Facts, present: ColumnarVersion) -> Facts:
-        variables = [Variable(str(i)) for i in range(self.width + 1)]
-        rows = self.engine.join(self.engine.scan(groups, variables[: self.width]), present, variables)
-        return self.engine.project(rows, variables)
+        terms = (*self.group, self.call.result)
+        rows = self.engine.join(self.engine.scan(groups, self.group), present, terms)
+        return self.engine.project(rows, terms)
 
     def _look_at(self, groups: Facts, moved: GroupChanges, after: ColumnarVersion) -> Facts:
         """The values of groups that only their members tell, or a summary of them."""
-        if self.call.function == "count":
-            return self.values(after, groups)
         known = self._ask_summaries(groups, moved)
         is_known = known != UNKNOWN
         columns = groups.columns()
         parts = [self._facts([c[is_known] for c in columns], known[is_known])]
         if not is_known.all():
-            members = self._members(after, groups.take(~is_known))
+            members = self._members(after, self.engine.scan(groups.take(~is_known), self.group))
             parts.append(self._facts(members.keys, self._aggregate(members)))
             self._summarise(members)
         return self.engine.plus(parts, self.width + 1)
@@ -184,21 +200,23 @@ class Aggregator:
     def _summarise(self, members: Members) -> None:
         """Remember large groups that are looked at a second time."""
         group_ids = part(self.engine.pairs, members.keys, len(members.starts)).tolist()
-        bounds = zip(members.starts.tolist(), members.ends.tolist(), strict=True)
-        for group, (low, high) in zip(group_ids, bounds, strict=True):
-            if high - low < self.engine.numbers.large_group:
+        for group, (values, times) in zip(group_ids, members, strict=True):
+            if len(values) < self.engine.numbers.large_group:
                 continue
             self._note()
             self._touched[group] += 1
             if self._touched[group] < 2 or len(self.summaries) >= self.engine.numbers.most_summaries:
                 continue
-            summary = self._summary(members.values[low:high])
+            summary = self._summary(values, times)
             if summary is not None:
                 self.summaries[group] = summary
 
-    def _summary(self, values: Ids) -> Summary | None:
+    def _summary(self, values: Ids, times: Counts | None) -> Summary | None:
         dictionary = self.engine.dictionary
-        unique, counts = np.unique(values, return_counts=True)
+        unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        if times is not None:
+            counts = np.zeros(len(unique), np.int64)
+            np.add.at(counts, inverse, times)
         if self.call.function in ("min", "max"):
             ranks, kinds = order_ranks(dictionary, unique)
             if (kinds != kinds[0]).any() or kinds[0] < 0:
@@ -210,21 +228,24 @@ class Aggregator:
             chosen = dict(zip(terms, counts[order].tolist(), strict=True))
             return Extremes(self.call, chosen, complete=len(order) == len(unique))
         try:
-            return self._total(values)
+            return self._total(values, times)
         except OutOfSight:
             return None
 
-    def _total(self, values: Ids) -> Total:
+    def _total(self, values: Ids, times: Counts | None) -> Total:
         """The exact total of terms; `OutOfSight` if they are not all finite numbers."""
         dictionary = self.engine.dictionary
         kinds = dictionary.kinds(values)
+        weights = np.ones(len(values), np.int64) if times is None else times
         total = Total(self.call)
-        integers = dictionary.integers(values[kinds == INTEGER])
-        total.add_integers(len(integers), sum_integers(integers), sum_doubles(integers.astype(np.float64)))
-        doubles = dictionary.doubles(values[kinds == DOUBLE])
-        total.add_doubles(len(doubles), sum_doubles(doubles))
-        rest = values[(kinds != INTEGER) & (kinds != DOUBLE)]
-        total.change((term, 1) for term in dictionary.terms(rest))
+        at = kinds == INTEGER
+        integers, own = dictionary.integers(values[at]), weights[at]
+        exact, rounded = sum_integers(integers, own), sum_doubles(integers.astype(np.float64), own)
+        total.add_integers(int(own.sum()), exact, rounded)
+        at = kinds == DOUBLE
+        total.add_doubles(int(weights[at].sum()), sum_doubles(dictionary.doubles(values[at]), weights[at]))
+        rest = (kinds != INTEGER) & (kinds != DOUBLE)
+        total.change(zip(dictionary.terms(values[rest]), weights[rest].tolist(), strict=True))
         return total
 
     def _note(self) -> None:
@@ -236,9 +257,3 @@ class Aggregator:
     def forget(self) -> None:
         self.summaries.clear()
         self._touched.clear()
-
-
-def _check_once(relation: Relation) -> Relation:
-    """Rows that an older version takes back cancel out."""
-    assert relation.counts is None or (relation.counts == 1).all(), "a fact is there, or it is not"
-    return relation

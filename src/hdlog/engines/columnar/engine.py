@@ -15,6 +15,7 @@ from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tables import Tables
 from hdlog.engines.columnar.tidying import tidy
 from hdlog.program.model import AggregateCall
+from hdlog.program.terms import Term, Variable
 from hdlog.tuning import Numbers
 
 
@@ -27,8 +28,8 @@ class ColumnarEngine(Relations, Tables, InAndOut):
         self._tidied = 0  # terms and pairs when they were last looked through
         self._aggregators: WeakSet[Aggregator] = WeakSet()
 
-    def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator:
-        aggregator = Aggregator(self, width, call, column)
+    def aggregator(self, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]) -> Aggregator:
+        aggregator = Aggregator(self, call, group, terms)
         self._aggregators.add(aggregator)
         return aggregator
 

@@ -38,9 +38,6 @@ class FactSets(Context):
     def distinct(self, facts: Facts) -> Facts:
         return facts.once()
 
-    def first_columns(self, facts: Facts, width: int) -> Facts:
-        return self.facts_from_columns(facts.columns()[:width], len(facts))
-
     def disjoint_union(self, parts: Sequence[Facts], arity: int) -> Facts:
         parts = [p for p in parts if len(p)]
         if len(parts) < 2:

@@ -12,6 +12,7 @@ from hdlog.engines.columnar.dictionary import INTEGER, Dictionary
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.groups import NO_VALUE, SAFE, UNKNOWN, Members, Values, find_extremes
 from hdlog.engines.columnar.keys import part
+from hdlog.engines.columnar.relation import Relation
 from hdlog.program.terms import Constant
 
 if TYPE_CHECKING:
@@ -22,23 +23,23 @@ class GroupChanges:
     """A change of facts by group, beside the values that the groups had."""
 
     def __init__(
-        self, of: Aggregator, groups: Facts, before: Facts, delta: Facts, after: ColumnarVersion
+        self, of: Aggregator, groups: Facts, before: Facts, changed: Relation, after: ColumnarVersion
     ) -> None:
+        """`changed` are groups and values with how many more or fewer of them there are."""
         pairs = of.engine.pairs
         self.of = of
         self.after = after
         self.columns = groups.columns()
         self.dictionary: Dictionary = of.engine.dictionary
-        columns = delta.columns()
         ids = part(pairs, self.columns, len(groups))
         rank = np.argsort(ids)
         self.ids = ids
         """of the groups, in their order"""
-        delta_groups = part(pairs, columns[: of.width], len(delta))
+        delta_groups = part(pairs, [changed.columns[v.name] for v in of.group], len(changed))
         self.group = rank[np.searchsorted(ids, delta_groups, sorter=rank)]
-        """for each changed fact the number of its group"""
-        self.signs = delta.weights()
-        self.changed = columns[of.column] if of.column >= 0 else delta_groups
+        """for each change the number of its group"""
+        self.signs = changed.weights()
+        self.changed = delta_groups if of.value is None else changed.columns[of.value]
         self.present = np.full(len(groups), NO_VALUE, np.int64)
         had = before.columns()
         had_ids = part(pairs, had[: of.width], len(before))
@@ -52,7 +53,7 @@ class GroupChanges:
     def values(self) -> Values:
         """The new value of each group, or NO_VALUE, as far as the old one and the change tell it."""
         function = self.of.call.function
-        if function == "count" or self.of.column < 0:
+        if function == "count" or self.of.value is None:
             return self._counts()
         known = np.full(len(self.ids), UNKNOWN, np.int64)
         summarised = np.isin(self.ids, list(self.of.summaries)) if self.of.summaries else None
@@ -68,7 +69,8 @@ class GroupChanges:
         had = np.zeros(len(self.ids), np.int64)
         there = self.present != NO_VALUE
         had[there] = self.dictionary.integers(self.present[there].astype(np.uint32))
-        counts = had + np.bincount(self.group, self.signs, len(self.ids)).astype(np.int64)
+        counts = had
+        np.add.at(counts, self.group, self.signs)
         assert (counts >= 0).all(), "no group has less than nothing"
         count_ids = np.full(len(self.ids), NO_VALUE, np.int64)
         count_ids[counts > 0] = self.dictionary.encode_integers(counts[counts > 0])
@@ -110,8 +112,24 @@ class GroupChanges:
         loses[self.group[self.signs < 0]] = True
         asked = np.flatnonzero(chosen & loses)
         is_empty = np.zeros(len(self.ids), np.bool_)
-        is_empty[asked] = ~self.of.engine.have_members(self.after, [c[asked] for c in self.columns])
+        groups = {v.name: c[asked] for v, c in zip(self.of.group, self.columns, strict=True)}
+        is_empty[asked] = ~self._have_members(Relation(groups, len(asked)))
         return is_empty
+
+    def _have_members(self, groups: Relation) -> NDArray[np.bool_]:
+        """Which groups have a match: by how many facts could be one, where that tells it."""
+        of = self.of
+        has_member, is_sure = of.engine.have_matches(groups, self.after, of.terms)
+        rest = np.flatnonzero(~is_sure)
+        if len(rest):
+            number = Relation(
+                {**groups.columns, "#group": np.arange(len(groups), dtype=np.uint32)}, len(groups)
+            )
+            rows = of.engine.join(number.take(rest), self.after, of.terms)
+            rows = of.engine.collapse(of.engine.keep_columns(rows, [*of.names, "#group"]))
+            has_member[rest] = False
+            has_member[rows.columns["#group"]] = True
+        return has_member
 
     def _extremes(self, largest: bool) -> Values:
         """The old value against those that come, unless it goes itself."""

@@ -214,16 +214,40 @@ class Joins(Statistics):
         low, high = ranges(keys, unique)
         return low[inverse], high[inverse]
 
-    def have_members(self, version: ColumnarVersion, columns: Sequence[Ids]) -> NDArray[np.bool_]:
-        """For each row of some first columns whether there is a fact that begins with it."""
-        assert not any(map(len, version.minus)), "what is there now has nothing taken from it"
-        rows = len(columns[0]) if columns else 1
-        bound = tuple(range(len(columns)))
-        order = (bound, tuple(range(len(columns), version.table.arity)))
-        has_member = np.zeros(rows, np.bool_)
-        for source in sources_of(version):
-            runs = runs_of(source, order)
-            lefts = part(self.pairs, columns, rows, grow=False)
-            for keys, dead, _ in runs:
-                has_member |= have_live(dead, *self.find_ranges(keys, lefts, single=False))
-        return has_member
+    def have_matches(
+        self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """For each row whether an atom has a match, and whether that is sure.
+
+        Parts of a version may take facts from each other. So a row has a match for sure if one part has more facts for it than
+        all others together, or if none has any.
+        """
+        bound = tuple(i for i, t in enumerate(terms) if not isinstance(t, Variable) or t.name in left.columns)
+        free = tuple(i for i in range(len(terms)) if i not in bound)
+        columns = [self.column_of(left, terms[i]) for i in bound]
+        least, most = [], []
+        for source in (*sources_of(version), *version.minus):
+            at_least, at_most = self._count_facts(source, (bound, free), columns, len(left))
+            least.append(at_least)
+            most.append(at_most)
+        none = np.max(least, axis=0) == 0
+        others = np.sum(most, axis=0) - np.array(most)
+        is_sure = none | (np.array(least) > others).any(axis=0)
+        if len({terms[i] for i in free}) < len(free):
+            is_sure = none  # facts that do not agree with themselves are no matches
+        return ~none, is_sure
+
+    def _count_facts(
+        self, source: Source, order: Order, bound: Sequence[Ids], rows: int
+    ) -> tuple[Rows, Rows]:
+        """How many facts a source has for each row of bound columns, at least and at most."""
+        if not bound:
+            return np.full(rows, len(source)), np.full(rows, len(source))
+        runs = runs_of(source, order)
+        lefts = part(self.pairs, bound, rows, grow=False)
+        at_least, at_most = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+        for keys, dead, _ in runs:
+            low, high = self.find_ranges(keys, lefts, single=False)
+            at_most += high - low
+            at_least += have_live(dead, low, high) if len(dead) else high - low
+        return at_least, at_most

@@ -17,6 +17,7 @@ from hdlog.engines.spark.relation import Facts
 from hdlog.engines.spark.table import Table
 from hdlog.engines.spark.tables import Tables
 from hdlog.program.model import AggregateCall
+from hdlog.program.terms import Term, Variable
 from hdlog.tuning import Numbers
 
 
@@ -31,8 +32,8 @@ class SparkEngine(Tables, InAndOut):
         super().__init__(spark, partitions, numbers)
         self.hints = SparkHints(self)
 
-    def aggregator(self, width: int, call: AggregateCall, column: int) -> Aggregator:
-        return Aggregator(self, width, call, column)
+    def aggregator(self, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]) -> Aggregator:
+        return Aggregator(self, call, group, terms)
 
     # Updates.
 

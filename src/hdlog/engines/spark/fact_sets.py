@@ -87,12 +87,6 @@ class FactSets(Relations):
         kept = facts.kept and facts.summed
         return Facts(facts.arity, frame, rows, rows, True, kept, facts.distinct, facts.origin)
 
-    def first_columns(self, facts: Facts, width: int) -> Facts:
-        if facts.frame is None:
-            return Facts(width)
-        frame = facts.sums().select(*(columns(width) if width else ["0L AS c0"]))
-        return defer(width, frame.totals(columns(width), "1L AS m"), summed=True)
-
     def disjoint_union(self, parts: Sequence[Facts], arity: int) -> Facts:
         filled = [self.distinct(p) for p in parts if p.frame is not None]
         if len(filled) < 2:
