@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pyoxigraph as ox
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from hdlog.api import Reasoner
 from hdlog.benchmarks.data import lubm

@@ -33,7 +33,7 @@ LAYERS = (
 )
 CONFINED = {
     "lark": ("text",),
-    "typer": ("commands",),
+    "click": ("commands",),
     "rich": ("report", "commands"),
     "matplotlib": ("benchmarks/paper/plots",),
     "duckdb": ("benchmarks/peers", "benchmarks/micro"),

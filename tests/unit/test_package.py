@@ -38,7 +38,7 @@ def test_importing_the_package_imports_no_engine() -> None:
     code = (
         "import sys, hdlog; loaded = {'numpy', 'numba', 'pyarrow', 'pyspark', 'lark', 'pandas'} & set(sys.modules); "
         "assert not loaded, loaded; hdlog.Reasoner; "
-        "loaded = {'pyspark', 'pandas', 'polars', 'rdflib', 'matplotlib', 'typer', 'rich'} & set(sys.modules); assert not loaded, loaded"
+        "loaded = {'pyspark', 'pandas', 'polars', 'rdflib', 'matplotlib', 'click', 'rich'} & set(sys.modules); assert not loaded, loaded"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

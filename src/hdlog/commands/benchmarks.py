@@ -6,92 +6,95 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+import click
 
+from hdlog.commands.options import PATH, Decorator, one_of, overwrite, with_options
 from hdlog.errors import UsageError
 
 if TYPE_CHECKING:
     from hdlog.benchmarks.data.dataset import Dataset
 
-generate = typer.Typer(
-    no_args_is_help=True,
-    help="Make the data of the paper's benchmarks anew: to a store, or to files with the rules beside them.",
-)
 Tell = Callable[[float], None]
-StoreOption = Annotated[Path | None, typer.Option("--store", help="The folder to make a store in.")]
-OutOption = Annotated[Path | None, typer.Option("--out", help="The folder to write files to.")]
-FormatOption = Annotated[
-    Literal["nt", "nt.gz", "parquet"], typer.Option("--format", help="Of the files in --out.")
-]
-SeedOption = Annotated[int, typer.Option(help="Other numbers give other facts of the same kind.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")]
+FileFormat = Literal["nt", "nt.gz", "parquet"]
+BenchedEngine = Literal["columnar", "spark"]
+seed_option = click.option(
+    "--seed", type=int, default=1, show_default=True, help="Other numbers give other facts of the same kind."
+)
+places = with_options(
+    click.option("--store", type=PATH, metavar="FOLDER", help="The folder to make a store in."),
+    click.option("--out", type=PATH, metavar="FOLDER", help="The folder to write files to."),
+    click.option(
+        "--format",
+        "format_",
+        type=one_of(FileFormat),
+        default="nt.gz",
+        show_default=True,
+        help="Of the files in --out.",
+    ),
+    overwrite,
+)
+
+
+@click.group()
+def generate() -> None:
+    """Make the data of the paper's benchmarks anew.
+
+    It goes to a store, or to files with the rules beside them.
+    """
+
+
+def _number(name: str, default: int | None, least: int, text: str) -> Decorator[Any]:
+    number = click.IntRange(min=least)
+    return click.option(name, type=number, default=default, show_default=default is not None, help=text)
 
 
 @generate.command()
-def lubm(
-    universities: Annotated[int, typer.Option(min=1, help="The paper has 500: 66.8 million facts.")] = 1,
-    seed: SeedOption = 1,
-    store: StoreOption = None,
-    out: OutOption = None,
-    format_: FormatOption = "nt.gz",
-    overwrite: OverwriteOption = False,
-) -> None:
+@_number("--universities", 1, 1, "The paper has 500: 66.8 million facts.")
+@seed_option
+@places
+def lubm(universities: int, seed: int, **place: Any) -> None:
     """Universities with departments, people, courses and publications, as LUBM has them."""
     from hdlog.benchmarks.data.lubm import generate as make
 
-    _write(lambda tell: make(universities, seed, tell=tell), store, out, format_, overwrite)
+    _write(lambda tell: make(universities, seed, tell=tell), **place)
 
 
 @generate.command()
-def exp(
-    expressions: Annotated[int, typer.Option(min=1)] = 300,
-    instances: Annotated[int, typer.Option(min=1, help="Values of each leaf.")] = 300,
-    seed: SeedOption = 1,
-    store: StoreOption = None,
-    out: OutOption = None,
-    format_: FormatOption = "nt.gz",
-    overwrite: OverwriteOption = False,
-) -> None:
+@_number("--expressions", 300, 1, "Trees.")
+@_number("--instances", 300, 1, "Values of each leaf.")
+@seed_option
+@places
+def exp(expressions: int, instances: int, seed: int, **place: Any) -> None:
     """Expression trees and numbers for their leaves; 3,362,280 facts by default, as in the paper."""
     from hdlog.benchmarks.data.exp import generate as make
 
-    _write(lambda tell: make(expressions, instances, seed=seed, tell=tell), store, out, format_, overwrite)
+    _write(lambda tell: make(expressions, instances, seed=seed, tell=tell), **place)
 
 
 @generate.command()
-def yago(
-    edges: Annotated[int, typer.Option(min=1, help="The paper has 58,276,868.")] = 1_000_000,
-    labels: Annotated[int, typer.Option(min=59, help="The rules name labels up to 58.")] = 91,
-    communities: Annotated[
-        int | None, typer.Option(min=0, help="Dense sets of vertices, in which cycles close.")
-    ] = None,
-    seed: SeedOption = 1,
-    store: StoreOption = None,
-    out: OutOption = None,
-    format_: FormatOption = "nt.gz",
-    overwrite: OverwriteOption = False,
-) -> None:
+@_number("--edges", 1_000_000, 1, "The paper has 58,276,868.")
+@_number("--labels", 91, 59, "The rules name labels up to 58.")
+@_number("--communities", None, 0, "Dense sets of vertices, in which cycles close.")
+@seed_option
+@places
+def yago(edges: int, labels: int, communities: int | None, seed: int, **place: Any) -> None:
     """A graph with labels of very different sizes, hubs, and communities in which cycles close."""
     from hdlog.benchmarks.data.yago import generate as make
 
-    _write(lambda tell: make(edges, labels, communities, seed, tell=tell), store, out, format_, overwrite)
+    _write(lambda tell: make(edges, labels, communities, seed, tell=tell), **place)
 
 
 @generate.command()
-def collaborators(
-    n: Annotated[int, typer.Option("-n", min=4, help="People.")] = 1000,
-    k: Annotated[int, typer.Option("-k", min=1, help="Co-workers and co-authors of each.")] = 400,
-    store: StoreOption = None,
-    out: OutOption = None,
-    format_: FormatOption = "nt.gz",
-    overwrite: OverwriteOption = False,
-) -> None:
+@_number("-n", 1000, 4, "People.")
+@_number("-k", 400, 1, "Co-workers and co-authors of each.")
+@places
+def collaborators(n: int, k: int, **place: Any) -> None:
     """The paper's running example: 4nk + 2 facts, from which nk + k follow."""
     from hdlog.benchmarks.data.collaborators import generate as make
 
-    _write(lambda tell: make(n, k, tell), store, out, format_, overwrite)
+    _write(lambda tell: make(n, k, tell), **place)
 
 
 def _write(
@@ -121,36 +124,62 @@ def _write(
     )
 
 
-Benchmarks = Annotated[str, typer.Option(help="With commas: lubm-l, lubm-l+c, exp, yago.")]
-
-
+@click.command()
+@click.option(
+    "--out",
+    type=PATH,
+    default=Path("bench-results"),
+    show_default=True,
+    help="Where results go; a run that was cut off goes on.",
+)
+@click.option("--benchmarks", default="lubm-l,lubm-l+c,exp,yago", show_default=True, help="With commas.")
+@click.option("--methods", default="standard,hd,combined", show_default=True, help="With commas.")
+@click.option(
+    "--tasks",
+    default="materialisation,small deletions,large deletions,small additions",
+    show_default=True,
+    help="With commas.",
+)
+@click.option(
+    "--scale",
+    type=click.FloatRange(min=0),
+    default=0.01,
+    show_default=True,
+    help="1 is the size of the paper.",
+)
+@click.option("--engine", type=one_of(BenchedEngine), default="columnar", show_default=True)
+@click.option(
+    "--limit",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="Seconds for a cell, reading its facts included.",
+)
+@click.option("--memory", type=float, metavar="GB", help="GB for a cell; most of the machine's unless given.")
+@_number("--repeat", 3, 1, "How often small updates are measured; the best counts.")
+@seed_option
+@click.option("--peers", is_flag=True, help="DuckDB, clingo and Soufflé too, where they are installed.")
+@click.option(
+    "--data", type=PATH, metavar="FOLDER", help="Where generated facts are kept; in --out unless given."
+)
 def bench(
-    out: Annotated[Path, typer.Option(help="Where results go; a run that was cut off goes on.")] = Path(
-        "bench-results"
-    ),
-    benchmarks: Benchmarks = "lubm-l,lubm-l+c,exp,yago",
-    methods: Annotated[str, typer.Option(help="With commas.")] = "standard,hd,combined",
-    tasks: Annotated[
-        str, typer.Option(help="With commas.")
-    ] = "materialisation,small deletions,large deletions,small additions",
-    scale: Annotated[float, typer.Option(min=0, help="1 is the size of the paper.")] = 0.01,
-    engine: Annotated[Literal["columnar", "spark"], typer.Option()] = "columnar",
-    limit: Annotated[float, typer.Option(help="Seconds for a cell, reading its facts included.")] = 600,
-    memory: Annotated[
-        float | None, typer.Option(help="GB for a cell; most of the machine's unless given.")
-    ] = None,
-    repeat: Annotated[
-        int, typer.Option(min=1, help="How often small updates are measured; the best counts.")
-    ] = 3,
-    seed: SeedOption = 1,
-    peers: Annotated[
-        bool, typer.Option("--peers", help="DuckDB, clingo and Soufflé too, where they are installed.")
-    ] = False,
-    data: Annotated[
-        Path | None, typer.Option(help="Where generated facts are kept; in --out unless given.")
-    ] = None,
+    out: Path,
+    benchmarks: str,
+    methods: str,
+    tasks: str,
+    scale: float,
+    engine: str,
+    limit: float,
+    memory: float | None,
+    repeat: int,
+    seed: int,
+    peers: bool,
+    data: Path | None,
 ) -> None:
-    """Run the paper's evaluation: methods, benchmarks and tasks, with tables and plots beside the paper's figures."""
+    """Run the paper's evaluation.
+
+    Methods, benchmarks and tasks, with tables and plots beside the paper's figures.
+    """
     from hdlog.benchmarks.paper import figures as paper
     from hdlog.benchmarks.paper.runner import Bench, requests
     from hdlog.benchmarks.peers.run import PEERS, explain_absence

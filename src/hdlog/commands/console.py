@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from hdlog import interrupts
 from hdlog.errors import INTERRUPTED
@@ -24,12 +24,10 @@ PIPE = 10_000
 @contextmanager
 def show_progress(store: Path | None = None) -> Iterator[Progress]:
     """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
-    from rich.console import Console
-
     from hdlog.report.progress import Progress
 
     before = snapshot_of(store)
-    with interrupts.Guard(), Progress(Console(stderr=True)) as progress:
+    with interrupts.Guard(), Progress(sys.stderr.isatty()) as progress:
         try:
             with interrupts.let_through():
                 progress.say("loading the engine")
@@ -48,7 +46,7 @@ def show_progress(store: Path | None = None) -> Iterator[Progress]:
         else:
             outcome = f"that was too late, the change is in {store}"
         print(f"interrupted: {outcome}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+        raise click.exceptions.Exit(INTERRUPTED)
 
 
 def spare_pandas() -> None:
@@ -96,11 +94,9 @@ def print_table(table: Any) -> None:
 
 
 def summarise(summary: dict[str, Any], as_json: bool) -> None:
-    from rich.console import Console
-
     lines = summary.pop("lines")
     if as_json:
         print(json.dumps(summary))
     else:
         for line in lines:
-            Console(stderr=True, soft_wrap=True).print(line, highlight=False, markup=False)
+            print(line, file=sys.stderr)

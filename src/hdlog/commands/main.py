@@ -6,41 +6,43 @@ import errno
 import io
 import os
 import sys
-from typing import Annotated
 
-import typer
+import click
 
 import hdlog
 from hdlog.commands import benchmarks, programs, stores
 from hdlog.errors import OPERATING_SYSTEM, HdlogError
 
-app = typer.Typer(
-    help=hdlog.__doc__,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+COMMANDS = (
+    programs.check,
+    programs.run,
+    programs.explain,
+    stores.load,
+    stores.materialise,
+    stores.update,
+    stores.export,
+    stores.info,
+    stores.stream,
+    benchmarks.generate,
+    benchmarks.bench,
 )
-app.command()(programs.check)
-app.command()(programs.run)
-app.command()(programs.explain)
-app.command()(stores.load)
-app.command()(stores.materialise)
-app.command()(stores.update)
-app.command()(stores.export)
-app.command()(stores.info)
-app.command()(stores.stream)
-app.add_typer(benchmarks.generate, name="generate")
-app.command()(benchmarks.bench)
 
 
-@app.callback(invoke_without_command=True)
-def root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    if version:
-        print(f"hdlog {hdlog.__version__}")
-        raise typer.Exit
+class _InOrder(click.Group):
+    """Lists its commands in the order in which they came."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, help=hdlog.__doc__, context_settings={"max_content_width": 110})
+@click.version_option(hdlog.__version__, message="hdlog %(version)s")
+def app() -> None:
+    pass
+
+
+for command in COMMANDS:
+    app.add_command(command)
 
 
 def main() -> None:

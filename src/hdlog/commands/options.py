@@ -2,42 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal, TypeVar, get_args
 
-import typer
+import click
 
 from hdlog.dialects import Dialect
-from hdlog.tuning import Method
+from hdlog.tuning import METHODS
 
-METHOD_HELP = "How rules are evaluated: join plans, hypertree decompositions, for each rule the cheaper (combined), or just the paper's system."
-WITHOUT_HELP = "Improvements to switch off, with commas between: views, sharing, ... (see docs/engine.md)."
 DATA_HELP = (
     "Files, folders or globs of facts: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
     "each also .gz or .zst; table:NAME is a table of Spark."
 )
-FactFolder = Annotated[Path, typer.Option("-F", "--fact-dir", help="Where .input relations are read from.")]
-RuleDialect = Annotated[Dialect | None, typer.Option(help="The dialect of the rule files.")]
-MemoryBudget = Annotated[
-    float | None, typer.Option(min=0.001, help="Memory budget in GB; 80 % of the machine by default.")
-]
-MaxRounds = Annotated[int | None, typer.Option(help="Stop a component that takes more rounds.")]
-MaxFacts = Annotated[int | None, typer.Option(help="Stop an update that finds more facts.")]
-RuleMethod = Annotated[Method, typer.Option(help=METHOD_HELP)]
-Without = Annotated[str, typer.Option(help=WITHOUT_HELP)]
-SummaryAsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
-Lenient = Annotated[
-    bool,
-    typer.Option("--lenient", help="Skip malformed lines and count them, in place of refusing the file."),
-]
-EngineOption = Annotated[
-    Literal["auto", "columnar", "spark"],
-    typer.Option(
-        help="The embedded engine, Spark, or the one that suits the number of facts and the memory."
-    ),
-]
-Master = Annotated[str, typer.Option(help="Spark's master: local[N], spark://host:port, yarn, ...")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the store that is there.")]
-StoreFolder = Annotated[Path, typer.Argument(help="The folder of the store.")]
-NewStore = Annotated[Path, typer.Option(help="The folder to make a store in.")]
+PATH = click.Path(path_type=Path)
+EngineName = Literal["auto", "columnar", "spark"]
 ExportFormat = Literal["nt", "csv", "tsv", "facts", "parquet"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Command], Command]
+
+
+def one_of(choices: Any) -> click.Choice[str]:
+    """A choice of the values of a Literal type."""
+    return click.Choice(get_args(choices))
+
+
+def with_options(*options: Decorator[Any]) -> Decorator[Any]:
+    """Several options, shown in this order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+store_folder = click.argument("store", type=PATH)
+new_store = click.option(
+    "--store", type=PATH, required=True, metavar="FOLDER", help="The folder to make a store in."
+)
+fact_folder = click.option(
+    "-F",
+    "--fact-dir",
+    "facts",
+    type=PATH,
+    default=Path(),
+    metavar="FOLDER",
+    help="Where .input relations are read from.",
+)
+rule_dialect = click.option("--dialect", type=one_of(Dialect), help="The dialect of the rule files.")
+memory_budget = click.option(
+    "--memory",
+    type=click.FloatRange(min=0.001),
+    metavar="GB",
+    help="Memory budget in GB; 80 % of the machine by default.",
+)
+limits = with_options(
+    click.option("--max-rounds", type=int, help="Stop a component that takes more rounds."),
+    click.option("--max-facts", type=int, help="Stop an update that finds more facts."),
+)
+evaluation = with_options(
+    click.option(
+        "--method",
+        type=click.Choice(METHODS),
+        default="combined",
+        show_default=True,
+        help="How rules are evaluated: join plans, hypertree decompositions, for each rule the cheaper (combined), "
+        "or just the paper's system.",
+    ),
+    click.option(
+        "--without",
+        default="",
+        metavar="NAMES",
+        help="Improvements to switch off, with commas between: views, sharing, ... (see docs/engine.md).",
+    ),
+)
+summary_as_json = click.option("--json", "json_", is_flag=True, help="Print the summary as JSON.")
+lenient = click.option(
+    "--lenient", is_flag=True, help="Skip malformed lines and count them, in place of refusing the file."
+)
+engine_choice = with_options(
+    click.option(
+        "--engine",
+        type=one_of(EngineName),
+        default="auto",
+        show_default=True,
+        help="The embedded engine, Spark, or the one that suits the number of facts and the memory.",
+    ),
+    click.option(
+        "--master",
+        default="local[*]",
+        show_default=True,
+        help="Spark's master: local[N], spark://host:port, yarn, ...",
+    ),
+)
+overwrite = click.option("--overwrite", is_flag=True, help="Replace the store that is there.")

@@ -6,25 +6,25 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
-    FactFolder,
-    Lenient,
-    MaxFacts,
-    MaxRounds,
-    MemoryBudget,
-    RuleDialect,
-    RuleMethod,
-    SummaryAsJson,
-    Without,
+    PATH,
+    evaluation,
+    fact_folder,
+    lenient,
+    limits,
+    memory_budget,
+    one_of,
+    rule_dialect,
+    summary_as_json,
 )
 from hdlog.dialects import Dialect
 from hdlog.errors import ProgramError, UsageError
-from hdlog.tuning import Tuning
+from hdlog.tuning import Method, Tuning
 
 if TYPE_CHECKING:
     from hdlog.text import Reading
@@ -32,19 +32,15 @@ if TYPE_CHECKING:
 WARNINGS_SHOWN = 3
 
 
-def check(
-    files: Annotated[list[Path], typer.Argument(help="Rule files: .dlog (RDFox Datalog) or .dl (Soufflé).")],
-    dialect: Annotated[
-        Dialect | None, typer.Option(help="The dialect of all files, whatever their ending.")
-    ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object per file.")] = False,
-    warnings: Annotated[
-        bool, typer.Option("--warnings", help="Show every warning, not just the first of each kind.")
-    ] = False,
-) -> None:
-    """Read rule files, say what is wrong with them and what they look like.
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH)
+@click.option("--dialect", type=one_of(Dialect), help="The dialect of all files, whatever their ending.")
+@click.option("--json", "json_", is_flag=True, help="Print one JSON object per file.")
+@click.option("--warnings", is_flag=True, help="Show every warning, not just the first of each kind.")
+def check(files: tuple[Path, ...], dialect: Dialect | None, json_: bool, warnings: bool) -> None:
+    """Read rule files and say what is wrong with them.
 
-    Several files are read together, as `hdlog run` does: what one declares, the others may use.
+    FILES are .dlog (RDFox Datalog) or .dl (Soufflé). A table tells what the programs look like. Several files are read together, as `hdlog run` does: what one declares, the others may use.
     """
     from hdlog.report.check import as_table, describe
     from hdlog.text import examine_files
@@ -61,7 +57,7 @@ def check(
                 print(line, file=sys.stderr)
         print_table(as_table(descriptions))
     if any(reading.errors for _, reading in readings):
-        raise typer.Exit(ProgramError.exit_code)
+        raise click.exceptions.Exit(ProgramError.exit_code)
 
 
 def problem_lines(reading: Reading, every_warning: bool) -> list[str]:
@@ -79,28 +75,39 @@ def problem_lines(reading: Reading, every_warning: bool) -> list[str]:
     return lines
 
 
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH)
+@fact_folder
+@click.option(
+    "-D",
+    "--output-dir",
+    "out",
+    type=PATH,
+    metavar="FOLDER",
+    help="Where results are written; - is the screen.",
+)
+@rule_dialect
+@memory_budget
+@limits
+@evaluation
+@lenient
+@summary_as_json
 def run(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .rdf, .csv, .tsv, .facts, .parquet, .gz)."
-        ),
-    ],
-    facts: FactFolder = Path(),
-    out: Annotated[
-        Path | None, typer.Option("-D", "--output-dir", help="Where results are written; - is the screen.")
-    ] = None,
-    dialect: RuleDialect = None,
-    memory: MemoryBudget = None,
-    max_rounds: MaxRounds = None,
-    max_facts: MaxFacts = None,
-    method: RuleMethod = "combined",
-    without: Without = "",
-    lenient: Lenient = False,
-    json_: SummaryAsJson = False,
+    files: tuple[Path, ...],
+    facts: Path,
+    out: Path | None,
+    dialect: Dialect | None,
+    memory: float | None,
+    max_rounds: int | None,
+    max_facts: int | None,
+    method: Method,
+    without: str,
+    lenient: bool,
+    json_: bool,
 ) -> None:
     """Materialise rules over facts and write the results.
 
+    FILES are rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, each also .gz or .zst).
     Soufflé programs read their .input relations and write their .output ones. RDFox programs write @output predicates, or
     all triples to materialised.nt in the output folder.
     """
@@ -108,7 +115,7 @@ def run(
         from hdlog.operations.run import run_program
 
         summary = run_program(
-            files,
+            list(files),
             facts,
             out,
             dialect,
@@ -123,29 +130,37 @@ def run(
         summarise(summary, json_)
 
 
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=PATH)
+@fact_folder
+@rule_dialect
+@evaluation
+@click.option(
+    "--html",
+    type=PATH,
+    metavar="FILE",
+    help="Write a page with pictures to this file, in place of the text.",
+)
+@click.option("--json", "json_", is_flag=True, help="Print JSON in place of the text.")
 def explain(
-    files: Annotated[
-        list[Path], typer.Argument(help="Rule files, and fact files to evaluate them over, if any.")
-    ],
-    facts: FactFolder = Path(),
-    dialect: RuleDialect = None,
-    method: RuleMethod = "combined",
-    without: Without = "",
-    html: Annotated[
-        Path | None, typer.Option(help="Write a page with pictures to this file, in place of the text.")
-    ] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON in place of the text.")] = False,
+    files: tuple[Path, ...],
+    facts: Path,
+    dialect: Dialect | None,
+    method: Method,
+    without: str,
+    html: Path | None,
+    json_: bool,
 ) -> None:
-    """Show how each rule is evaluated and why: its width, the method, the tree, and what each node keeps.
+    """Show how each rule is evaluated, and why.
 
-    With facts the rules are run, and actual rows and times stand beside the estimates.
+    That is its width, the method, the tree, and what each node keeps. FILES are rule files, and fact files to evaluate them over, if any. With facts the rules are run, and actual rows and times stand beside the estimates.
     """
     with show_progress() as progress:
         from hdlog.operations.run import explain_program
         from hdlog.report.explain import as_text
         from hdlog.report.page import page
 
-        explanation = explain_program(files, facts, dialect, progress, Tuning(method).without(without))
+        explanation = explain_program(list(files), facts, dialect, progress, Tuning(method).without(without))
     if html is not None:
         try:
             html.write_text(page(explanation, [str(f) for f in files]), encoding="utf-8")

@@ -5,44 +5,59 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
-    DATA_HELP,
-    EngineOption,
+    PATH,
+    EngineName,
     ExportFormat,
-    FactFolder,
-    Lenient,
-    Master,
-    MaxFacts,
-    MaxRounds,
-    MemoryBudget,
-    NewStore,
-    Overwrite,
-    RuleDialect,
-    RuleMethod,
-    StoreFolder,
-    SummaryAsJson,
-    Without,
+    engine_choice,
+    evaluation,
+    fact_folder,
+    lenient,
+    limits,
+    memory_budget,
+    new_store,
+    one_of,
+    overwrite,
+    rule_dialect,
+    store_folder,
+    summary_as_json,
 )
-from hdlog.dialects import ENDINGS
+from hdlog.dialects import ENDINGS, Dialect
 from hdlog.errors import INTERRUPTED, UsageError
-from hdlog.tuning import Tuning
+from hdlog.tuning import Method, Tuning
 
 
+@click.command()
+@click.argument("data", nargs=-1, required=True)
+@new_store
+@overwrite
+@lenient
+@click.option(
+    "--master",
+    default="local[*]",
+    show_default=True,
+    help="Spark's master: local[N], spark://host:port, yarn, ...",
+)
+@click.option("--memory", type=click.FloatRange(min=0.01), metavar="GB", help="Memory of Spark in GB.")
+@summary_as_json
 def load(
-    data: Annotated[list[str], typer.Argument(help=DATA_HELP)],
-    store: NewStore,
-    overwrite: Overwrite = False,
-    lenient: Lenient = False,
-    master: Master = "local[*]",
-    memory: Annotated[float | None, typer.Option(min=0.01, help="Memory of Spark in GB.")] = None,
-    json_: SummaryAsJson = False,
+    data: tuple[str, ...],
+    store: Path,
+    overwrite: bool,
+    lenient: bool,
+    master: str,
+    memory: float | None,
+    json_: bool,
 ) -> None:
-    """Read files of facts into a new store, without reasoning."""
+    """Read files of facts into a new store, without reasoning.
+
+    DATA are files, folders or globs: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, each also .gz or .zst; table:NAME is a
+    table of Spark.
+    """
     with show_progress(store) as progress:
         from hdlog.operations.stores import load as load_store
         from hdlog.operations.work import Settings
@@ -52,23 +67,38 @@ def load(
     summarise(summary, json_)
 
 
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@new_store
+@fact_folder
+@rule_dialect
+@overwrite
+@lenient
+@engine_choice
+@memory_budget
+@limits
+@evaluation
+@summary_as_json
 def materialise(
-    files: Annotated[list[str], typer.Argument(help="Rule files (.dlog, .dl). " + DATA_HELP)],
-    store: NewStore,
-    facts: FactFolder = Path(),
-    dialect: RuleDialect = None,
-    overwrite: Overwrite = False,
-    lenient: Lenient = False,
-    engine: EngineOption = "auto",
-    master: Master = "local[*]",
-    memory: MemoryBudget = None,
-    max_rounds: MaxRounds = None,
-    max_facts: MaxFacts = None,
-    method: RuleMethod = "combined",
-    without: Without = "",
-    json_: SummaryAsJson = False,
+    files: tuple[str, ...],
+    store: Path,
+    facts: Path,
+    dialect: Dialect | None,
+    overwrite: bool,
+    lenient: bool,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+    max_rounds: int | None,
+    max_facts: int | None,
+    method: Method,
+    without: str,
+    json_: bool,
 ) -> None:
-    """Read rules and files of facts, derive what follows, and keep it all in a new store."""
+    """Read rules and facts into a new store, with all that follows.
+
+    FILES are rule files (.dlog, .dl), and facts as `hdlog load` takes them.
+    """
     with show_progress(store) as progress:
         from hdlog.operations.stores import materialise as materialise_store
         from hdlog.operations.work import Settings
@@ -90,24 +120,35 @@ def materialise(
     summarise(summary, json_)
 
 
+@click.command()
+@store_folder
+@click.option("--add", multiple=True, metavar="FILE", help="A file of facts to add; may be given again.")
+@click.option(
+    "--delete", multiple=True, metavar="FILE", help="A file of facts to delete; may be given again."
+)
+@click.option("--quiet", is_flag=True, help="Do not print the facts that came and went.")
+@lenient
+@engine_choice
+@memory_budget
+@limits
+@summary_as_json
 def update(
-    store: StoreFolder,
-    add: Annotated[list[str] | None, typer.Option(help="A file of facts to add; may be given again.")] = None,
-    delete: Annotated[
-        list[str] | None, typer.Option(help="A file of facts to delete; may be given again.")
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Do not print the facts that came and went.")
-    ] = False,
-    lenient: Lenient = False,
-    engine: EngineOption = "auto",
-    master: Master = "local[*]",
-    memory: MemoryBudget = None,
-    max_rounds: MaxRounds = None,
-    max_facts: MaxFacts = None,
-    json_: SummaryAsJson = False,
+    store: Path,
+    add: tuple[str, ...],
+    delete: tuple[str, ...],
+    quiet: bool,
+    lenient: bool,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+    max_rounds: int | None,
+    max_facts: int | None,
+    json_: bool,
 ) -> None:
-    """Add and delete facts, and print exactly what that changed: + for facts that came, - for those that went."""
+    """Add and delete facts, and print exactly what that changed.
+
+    A line that begins with + is a fact that came, one with - a fact that went, asserted and derived facts alike.
+    """
     if not add and not delete:
         raise UsageError("nothing to do; name files with --add or --delete")
     with show_progress(store) as progress:
@@ -125,7 +166,7 @@ def update(
             say=progress.say,
             tell=progress,
         )
-        summary = update_store(store, add or [], delete or [], settings)
+        summary = update_store(store, add, delete, settings)
     change = summary.pop("change")
     try:
         if not quiet and not json_:
@@ -134,28 +175,26 @@ def update(
         summarise(summary, json_)
     except KeyboardInterrupt:
         print(f"interrupted: the change is in {store}, the rest of it was not printed", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def export(
-    store: StoreFolder,
-    format_: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = "nt",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="The file (nt; - is standard output) or folder (csv, tsv, facts, parquet) to write to.",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what is in the folder of tables.")
-    ] = False,
-    json_: SummaryAsJson = False,
-) -> None:
-    """Write all facts of a store, decoded: N-Triples to one file, tables to a folder with a file for each predicate.
+@click.command()
+@store_folder
+@click.option(
+    "--format", "format_", type=one_of(ExportFormat), default="nt", show_default=True, help="What to write."
+)
+@click.option(
+    "--out",
+    "-o",
+    type=PATH,
+    help="The file (nt; - is standard output) or folder (csv, tsv, facts, parquet) to write to.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace what is in the folder of tables.")
+@summary_as_json
+def export(store: Path, format_: ExportFormat, out: Path | None, overwrite: bool, json_: bool) -> None:
+    """Write the facts of a store to files.
 
-    Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
+    N-Triples go to one file, tables to a folder with a file for each predicate. Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
     """
     with show_progress() as progress:
         from hdlog.operations.stores import export_store
@@ -170,11 +209,14 @@ def export(
     summarise(summary, json_)
 
 
-def info(
-    store: StoreFolder,
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON in place of the table.")] = False,
-) -> None:
-    """Tell what is in a store: facts per predicate, asserted and derived, terms, rules, size."""
+@click.command()
+@store_folder
+@click.option("--json", "json_", is_flag=True, help="Print JSON in place of the table.")
+def info(store: Path, json_: bool) -> None:
+    """Tell what is in a store.
+
+    That is facts per predicate, asserted and derived, terms, rules, and sizes.
+    """
     from hdlog.operations.stores import info as store_info
     from hdlog.report.store import as_table as store_table
 
@@ -185,23 +227,44 @@ def info(
         print_table(store_table(contents))
 
 
+@click.command()
+@click.option("--store", type=PATH, required=True, metavar="FOLDER", help="The folder of the store.")
+@click.option(
+    "--changes",
+    type=PATH,
+    required=True,
+    metavar="FOLDER",
+    help="The folder in which files of changes appear.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FOLDER",
+    help="Where net changes are written; changes/ in the store by default.",
+)
+@click.option("--once", is_flag=True, help="Stop when all files that are there are done.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.01),
+    default=1.0,
+    show_default=True,
+    help="Seconds between looks at the folder.",
+)
+@engine_choice
+@memory_budget
 def stream(
-    store: Annotated[Path, typer.Option(help="The folder of the store.")],
-    changes: Annotated[Path, typer.Option(help="The folder in which files of changes appear.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where net changes are written; changes/ in the store by default.")
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Stop when all files that are there are done.")
-    ] = False,
-    every: Annotated[float, typer.Option(min=0.01, help="Seconds between looks at the folder.")] = 1.0,
-    engine: EngineOption = "auto",
-    master: Master = "local[*]",
-    memory: MemoryBudget = None,
+    store: Path,
+    changes: Path,
+    out: Path | None,
+    once: bool,
+    every: float,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
 ) -> None:
-    """Follow a folder: files named *.add.* and *.delete.* become updates, each exactly once, whatever happens.
+    """Follow a folder whose files become updates of a store.
 
-    A file may be in any format that `hdlog load` reads, as in monday.add.nt.gz. Write it elsewhere and move it in.
+    Files named *.add.* and *.delete.* are added and deleted, each exactly once, whatever happens. A file may be in any format that `hdlog load` reads, as in monday.add.nt.gz. Write it elsewhere and move it in.
     """
     from rich.console import Console
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hdlog.errors import InputError
 
@@ -195,6 +194,8 @@ def _scope(path: Path) -> str:
 
 def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:
     """Ranges of row groups of about `size` bytes."""
+    import pyarrow.parquet as pq
+
     with report_input_errors(split.path), pq.ParquetFile(split.path) as file:
         sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]
     ranges, start, total = [], 0, 0

@@ -13,7 +13,6 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
 
 from hdlog.errors import InputError
 from hdlog.program.model import Predicate
@@ -256,6 +255,8 @@ def _fault(arrays: Sequence[pa.Array], columns: Sequence[Places], row: int, type
 
 def read_parquet(reading: Reading) -> None:
     """Read row groups of a Parquet file; the number of a line is that of a row, from 1."""
+    import pyarrow.parquet as pq
+
     split = reading.split
     with report_input_errors(split.path):
         whole = split.compression or split.data is not None

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from types import TracebackType
-
-from rich.console import Console
-from rich.status import Status
+from typing import TYPE_CHECKING
 
 from hdlog.maintenance.trace import Event
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 
 class Progress:
     """One line that follows the events; shown only on a terminal."""
 
-    def __init__(self, console: Console) -> None:
-        self._status: Status | None = console.status("reading") if console.is_terminal else None
+    def __init__(self, on_terminal: bool) -> None:
+        self._status: Status | None = None
+        if on_terminal:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("reading")
 
     def __enter__(self) -> Progress:
         if self._status:

@@ -11,7 +11,6 @@ from typing import IO, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hdlog.errors import WriteError
 from hdlog.program.model import TRIPLE, Predicate
@@ -214,6 +213,8 @@ def _check_unquoted(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
 
 def write_parquet(sheet: Sheet, out: IO[bytes]) -> None:
     """One row group or more; a fact without arguments is in the file's metadata, as a table without columns has no rows."""
+    import pyarrow.parquet as pq
+
     with pq.ParquetWriter(out, sheet.schema, compression="zstd") as writer:
         for table in sheet.make_tables():
             writer.write_table(table)
