@@ -21,7 +21,7 @@ from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.renaming import without_names
 from hdlog.program.types import attribute_layout
 from hdlog.reading.chunks import Chunk
-from hdlog.reading.files import find_splits, read_split
+from hdlog.reading.files import find_splits, read_splits
 from hdlog.reading.objects import Collector, FactInput, find_misspelt
 from hdlog.reasoning import ByPredicate, Reasoning, Row, Update, check_program, facts_of
 from hdlog.report.explain import describe
@@ -231,8 +231,7 @@ class Reasoner(Generic[Shown]):
 
     def _read_files(self, paths: Sequence[str | Path], name: str) -> list[Chunk]:
         with interrupts.let_through():
-            splits = find_splits(paths, name=name)
-            return [read_split(split, attribute_layout(self.program)) for split in splits]
+            return list(read_splits(find_splits(paths, name=name), attribute_layout(self.program)))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ import io
 import json
 import random
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +31,7 @@ from hdlog.program.ntriples import parse_term, quote, term_text
 from hdlog.program.terms import RDF_TYPE, XSD_INTEGER
 from hdlog.program.types import attribute_layout
 from hdlog.reading import kernels
-from hdlog.reading.files import Chunk, InputError, Split, find_splits, read_split
+from hdlog.reading.files import Chunk, InputError, Split, find_splits, read_split, read_splits
 from hdlog.reading.identifiers import inline_integer, integer_text
 from hdlog.reading.objects import Collector
 from hdlog.reading.splits import blocks
@@ -753,6 +754,24 @@ TERMS = (
 )
 
 
+def test_splits_are_read_at_once_and_come_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "many.nt"
+    path.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n % 7}> .\n" for n in range(5000)))
+    splits = find_splits([path], 1000)
+    together = [chunk.texts.to_pylist() for chunk in read_splits(splits)]
+    assert together == [read_split(split).texts.to_pylist() for split in splits]
+    assert len(together) > 100
+
+
+def test_a_fault_ends_the_reading_of_all_splits(tmp_path: Path) -> None:
+    path = tmp_path / "many.nt"
+    lines = [f"<http://e/{n}> <http://e/p> <http://e/{n % 7}> .\n" for n in range(5000)]
+    path.write_text("".join([*lines[:2000], "nonsense\n", *lines[2000:]]))
+    with pytest.raises(InputError, match=r"many\.nt:2001: "):
+        list(read_splits(find_splits([path], 1000)))
+    assert not [t for t in threading.enumerate() if t.name.startswith("hdlog-reading")]
+
+
 def canonical(text: str) -> str:
     return term_text(parse_term(text))
 
@@ -767,6 +786,20 @@ def test_a_table_of_terms_is_a_dictionary_of_canonical_texts(parts: list[list[st
                 inline if inline is not None else expected.setdefault(canonical(text), len(expected))
             )
     assert table.texts().to_pylist() == list(expected)
+
+
+@given(
+    st.lists(st.lists(TERMS | st.text('ab\\"\t\n\ré ', max_size=20).map(quote), max_size=40), max_size=4),
+    st.data(),
+)
+def test_strings_are_interned_as_their_literals_are(parts: list[list[str]], data: st.DataObject) -> None:
+    table, expected = TermTable(), TermTable()
+    for part in parts:
+        strings = data.draw(st.lists(st.text('ab\\"\t\n\ré ', max_size=20), max_size=20))
+        assert table.add_texts(part).tolist() == expected.add_texts(part).tolist()
+        ids = table.add_strings(pa.array(strings, pa.string())).tolist()
+        assert ids == expected.add_texts([quote(text) for text in strings]).tolist()
+    assert table.texts().to_pylist() == expected.texts().to_pylist()
 
 
 def test_a_table_of_terms_grows() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,7 @@ from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.program.directives import TableFile, table_file
 from hdlog.program.model import Predicate, Program
 from hdlog.program.types import attribute_layout
-from hdlog.reading.files import find_splits, read_split
+from hdlog.reading.files import Chunk, find_splits, read_splits
 from hdlog.reading.objects import arities_in, check_arities, find_misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
 from hdlog.reasoning import Reasoning, start_reasoning
@@ -52,30 +52,27 @@ def run_program(
     check_output_folder(out)
     budget = Budget() if memory is None else Budget(parse_size(memory))
     engine = ColumnarEngine(budget, numbers=tuning.numbers)
-    chunks = [
-        read_split(s, attribute_layout(program), lenient) for s in splits_of(program, files, fact_folder)
-    ]
-    check_arities(arities_in(program), (p for chunk in chunks for p in chunk.facts))
-    facts = engine.encode_chunks(chunks)
+    intake = Intake(program)
+    splits = splits_of(program, files, fact_folder)
+    facts = engine.encode_chunks(intake.watch(read_splits(splits, attribute_layout(program), lenient)))
     loaded = time.perf_counter()
     trace = Trace(Limits(max_rounds, max_facts), progress)
     reasoner = start_reasoning(engine, program, tuning, trace)
     reasoner.materialise(facts)
     done = time.perf_counter()
     lines = [
-        f"{sum(chunk.rows for chunk in chunks):,} facts read in {loaded - started:.2f} s, "
+        f"{intake.rows:,} facts read in {loaded - started:.2f} s, "
         f"{len(reasoner):,} facts after materialisation in {done - loaded:.2f} s"
     ]
-    skipped = sum(chunk.skipped for chunk in chunks)
-    if skipped:
-        lines.append(f"warning: {skipped:,} malformed lines were skipped; the first of them:")
-        lines += [f"  {problem}" for chunk in chunks for problem in chunk.problems][:10]
+    if intake.skipped:
+        lines.append(f"warning: {intake.skipped:,} malformed lines were skipped; the first of them:")
+        lines += [f"  {problem}" for problem in intake.problems[:10]]
     lines += find_misspelt(program, facts)
     lines += unknown_predicates(program, reasoner)
     lines += write_results(program, reasoner, out)
     return {
         "facts": {str(p): n for p, n in reasoner.counts().items()},
-        "skipped": skipped,
+        "skipped": intake.skipped,
         "seconds": {
             "load": loaded - started,
             "materialise": done - loaded,
@@ -83,6 +80,24 @@ def run_program(
         },
         "lines": lines,
     }
+
+
+class Intake:
+    """What is told of facts that have been read, and of lines that could not be."""
+
+    def __init__(self, program: Program) -> None:
+        self._arities = arities_in(program)
+        self.rows = self.skipped = 0
+        self.problems: list[str] = []
+
+    def watch(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The same chunks; facts that rules have with another number of arguments are refused."""
+        for chunk in chunks:
+            check_arities(self._arities, chunk.facts)
+            self.rows += chunk.rows
+            self.skipped += chunk.skipped
+            self.problems += chunk.problems
+            yield chunk
 
 
 def explain_program(
@@ -98,8 +113,7 @@ def explain_program(
     reasoner = start_reasoning(engine, program, tuning, Trace(listen=progress))
     if any(map(format_of, files)) or fact_folder != Path():
         splits = splits_of(program, files, fact_folder)
-        chunks = (read_split(s, attribute_layout(program)) for s in splits)
-        reasoner.materialise(engine.encode_chunks(chunks))
+        reasoner.materialise(engine.encode_chunks(read_splits(splits, attribute_layout(program))))
     return describe(reasoner.driver)
 
 

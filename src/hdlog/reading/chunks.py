@@ -17,7 +17,7 @@ from hdlog.program.model import TRIPLE, Attribute, Predicate
 from hdlog.program.ntriples import SKOLEM
 from hdlog.program.terms import RDF_TYPE
 from hdlog.reading.kernels import Places
-from hdlog.reading.splits import LineNumbers, Split
+from hdlog.reading.splits import LineNumbers, Split, scope_of
 from hdlog.reading.term_table import MOST_BYTES, TermTable
 
 PROBLEMS = 10
@@ -121,20 +121,22 @@ class Reading(Intake):
                 f"{self.split.path}: more than 2 GB of terms in one part; cut it into smaller files"
             )
         chunk = super().chunk()
-        if self.split.scope:
-            chunk.texts = _scope_blank_nodes(chunk.texts, self.split.scope)
+        if self.split.scope != "":
+            chunk.texts = _scope_blank_nodes(chunk.texts, self.split)
         chunk.skipped, chunk.problems = self.skipped, self.problems
         return chunk
 
 
-def _scope_blank_nodes(texts: pa.Array, scope: str) -> pa.Array:
+def _scope_blank_nodes(texts: pa.Array, split: Split) -> pa.Array:
     """Blank nodes of a file as nodes of that file: labels mean nothing outside of it."""
     blank = pc.starts_with(texts, "_:")
     if not pc.any(blank).as_py():
         return texts
     own = pc.and_(blank, pc.invert(pc.match_substring_regex(texts, _SCOPED)))
     labels = pc.utf8_slice_codeunits(texts.filter(own), 2)
-    return pc.replace_with_mask(texts, own, pc.binary_join_element_wise(f"_:b.{scope}.", labels, ""))
+    return pc.replace_with_mask(
+        texts, own, pc.binary_join_element_wise(f"_:b.{scope_of(split)}.", labels, "")
+    )
 
 
 def _join_parts(parts: list[list[Places]]) -> list[Places]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
 
 from hdlog.errors import InputError
@@ -12,7 +15,7 @@ from hdlog.reading.ntriples_lines import read_document, read_lines
 from hdlog.reading.splits import Split, find_splits
 from hdlog.reading.tables import read_parquet, read_separated
 
-__all__ = ["Chunk", "InputError", "Split", "find_splits", "read_split"]
+__all__ = ["Chunk", "InputError", "Split", "find_splits", "read_split", "read_splits"]
 
 _READERS: dict[str, Callable[[Reading], None]] = {
     "nt": read_lines,
@@ -36,3 +39,25 @@ def read_split(split: Split, layout: Layout = MappingProxyType({}), lenient: boo
     reading = Reading(split, layout, lenient)
     _READERS[split.format](reading)
     return reading.chunk()
+
+
+def read_splits(
+    splits: Sequence[Split], layout: Layout = MappingProxyType({}), lenient: bool = False
+) -> Iterator[Chunk]:
+    """The facts of splits, one after the other; on all cores, and while somebody works with those that came before."""
+    workers = min(os.cpu_count() or 1, len(splits))
+    if workers < 2:
+        yield from (read_split(split, layout, lenient) for split in splits)
+        return
+    pool = ThreadPoolExecutor(workers, "hdlog-reading")
+    waiting: deque[Future[Chunk]] = deque()
+    try:
+        for split in splits:
+            waiting.append(pool.submit(read_split, split, layout, lenient))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # Whatever happens: nobody reads on when this is over.
+        pool.shutdown(cancel_futures=True)

@@ -57,6 +57,13 @@ def _constant(text: str) -> Bytes:
 
 _HALF = np.uint64(0xFFFFFFFF)
 _PRIME, _FACTOR = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F)
+_ONES, _TOPS, _SPACES, _QUOTES, _BACKSLASHES = (
+    np.uint64(0x0101010101010101 * byte) for byte in (1, 0x80, 0x20, 0x22, 0x5C)
+)
+"""Eight times the same byte."""
+_TWO_QUOTES = np.uint64(0x2222)
+_AHEAD = 64
+"""Terms whose hashes are worked out at once."""
 _CLASSES = _classes()
 _INTEGER_MARK = _constant(INTEGER_MARK)
 _STRING_MARK = _constant(f'"^^<{XSD_STRING}>')
@@ -516,10 +523,52 @@ def _copy_literal(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> in
     return at
 
 
-@inner(f"u8({_BYTES}, i8, i8)")
-def _hash(texts: Bytes, low: int, high: int) -> Any:
-    """A hash of 32 bits."""
-    state = np.uint64(high - low) * _PRIME
+@inner(f"i8({_BYTES}, i8, i8, u1[::1], i8)")
+def _quote(data: Bytes, low: int, high: int, texts: Bytes, at: int) -> int:
+    """Write a string as a literal; its end. It takes at most twice the room, and quotes."""
+    texts[at] = _QUOTE
+    at += 1
+    for j in range(low, high):
+        byte = data[j]
+        if byte < 0x80:
+            at = _put(byte, texts, at)
+        else:
+            texts[at] = byte
+            at += 1
+    texts[at] = _QUOTE
+    return at + 1
+
+
+@inner("u8(u8, u8)")
+def _less(word: Any, limit: Any) -> Any:
+    """A word that is not 0 if one of its bytes is below a limit of at most 128, each byte of which is given."""
+    return (word - limit) & ~word & _TOPS
+
+
+@inner(f"b1({_BYTES}, i8, i8, b1)")
+def _is_special(data: Bytes, low: int, high: int, quotes: bool) -> bool:
+    """Whether there is a control character or a backslash, or, if asked for, a quote."""
+    if high - low < 8:
+        for j in range(low, high):
+            if data[j] < _SPACE or data[j] == _BACKSLASH or (quotes and data[j] == _QUOTE):
+                return True
+        return False
+    marked = np.uint64(0)
+    j = low
+    while j < high:
+        at = j if j + 8 <= high else high - 8
+        word = _word(data, at)
+        marked |= _less(word, _SPACES) | _less(word ^ _BACKSLASHES, _ONES)
+        if quotes:
+            marked |= _less(word ^ _QUOTES, _ONES)
+        j += 8
+    return bool(marked != np.uint64(0))
+
+
+@inner(f"u8({_BYTES}, i8, i8, u8)")
+def _hash(texts: Bytes, low: int, high: int, ends: Any) -> Any:
+    """A hash of 32 bits of what stands between the first and the last byte of a text, and of these."""
+    state = (np.uint64(high - low) ^ (ends << np.uint64(32))) * _PRIME
     if high - low < 8:
         for j in range(low, high):
             state = (state ^ np.uint64(texts[j])) * _FACTOR
@@ -532,65 +581,116 @@ def _hash(texts: Bytes, low: int, high: int) -> Any:
     return (state * _PRIME) >> np.uint64(32)
 
 
-@inner(f"u8({_BYTES}, i8, i8, u8, u8[::1], {_BYTES}, i8[::1])")
-def _slot(data: Bytes, low: int, high: int, tag: Any, slots: Slots, texts: Bytes, starts: Places) -> Any:
-    """The slot of the text that stands here, or the empty one where it belongs."""
+@inner(f"u8({_BYTES}, i8, i8)")
+def _hash_text(texts: Bytes, low: int, high: int) -> Any:
+    ends = np.uint64(texts[low]) << np.uint64(8) | np.uint64(texts[high - 1])
+    return _hash(texts, low + 1, high - 1, ends)
+
+
+@inner(f"u8({_BYTES}, i8, i8, u8, u8[::1], {_BYTES}, i8[::1], i8)")
+def _slot(
+    data: Bytes, low: int, high: int, tag: Any, slots: Slots, texts: Bytes, starts: Places, bare: int
+) -> Any:
+    """The slot of the text that stands here, or the empty one where it belongs. A bare (1) one stands here without its quotes."""
     mask = np.uint64(slots.shape[0] - 1)
     slot = tag & mask
+    length = high - low
     while slots[slot]:
         if slots[slot] >> np.uint64(32) == tag:
             known = np.int64(slots[slot] & _HALF) - 1
-            length = starts[known + 1] - starts[known]
-            if length == high - low and _is_same(data, low, texts, starts[known], length):
-                break
+            start = starts[known]
+            if starts[known + 1] - start == length + 2 * bare:
+                if _is_same(data, low, texts, start + bare, length):
+                    # Bare ones have a quote at either end, where others may have something else.
+                    if not bare or (texts[start] == _QUOTE and texts[start + length + 1] == _QUOTE):
+                        break
         slot = (slot + np.uint64(1)) & mask
     return slot
 
 
-@kernel(f"i8({_BYTES}, i8[::1], i8[::1], i8, u8[::1], u1[::1], i8[::1], i8[::1], i8[::1])", work=0)
+@inner(f"b1({_BYTES}, i8, i8)")
+def _is_canonical(data: Bytes, low: int, high: int) -> bool:
+    """Whether a term is surely written the one way it is written."""
+    if data[low] != _QUOTE:
+        return True
+    if data[high - 1] != _QUOTE:
+        if data[high - 1] != _GREATER or _says(data, high - _STRING_MARK.shape[0], high, _STRING_MARK):
+            return False
+    return not _is_special(data, low + 1, high - 1, False)
+
+
+@kernel(f"i8({_BYTES}, i8[::1], i8[::1], b1, i8, u8[::1], u1[::1], i8[::1], i8[::1], i8[::1])", work=0)
 def intern(
-    data: Bytes, begins: Places, ends: Places, done: int,
+    data: Bytes, begins: Places, ends: Places, bare: bool, done: int,
     slots: Slots, texts: Bytes, starts: Places, size: Places, ids: Places,
 ) -> int:  # fmt: skip
     """Give each of the terms in `data` from number `done` on an id; how many have one when the table is full.
 
-    The id of an integer in its shortest form says its value; that of any other term is its place in the table. The table
-    is `size[0]` texts, one behind the other, of which number n begins at `starts[n]`. A slot that is taken has the text's
-    hash in its upper half and its number, plus one, in its lower half. The slots are a power of two.
+    Bare terms are strings without quotes and escapes. The id of an integer in its shortest form says its value; that of any other
+    term is its place in the table. The table is `size[0]` texts, one behind the other, of which number n begins at `starts[n]`. A
+    slot that is taken has the text's hash in its upper half and its number, plus one, in its lower half. The slots are a power of two.
+
+    The hashes of some terms are worked out before the first of them is looked up: by then their slots, and the texts these
+    name, are in the cache, for a processor waits for several at once.
     """
-    for n in range(done, begins.shape[0]):
-        low, high = begins[n], ends[n]
-        if n > 0 and high - low == ends[n - 1] - begins[n - 1]:
-            if _is_same(data, low, data, begins[n - 1], high - low):
-                ids[n] = ids[n - 1]
-                continue
-        last = size[0]
-        at = starts[last]
-        if (
-            2 * last >= slots.shape[0]
-            or last + 1 >= starts.shape[0]
-            or at + 2 * (high - low) > texts.shape[0]
-        ):
-            return n
-        if data[low] == _QUOTE:
-            stop = _copy_literal(data, low, high, texts, at)
-            ids[n] = _integer(texts, at, stop)
-            if ids[n]:
-                continue
-            tag = _hash(texts, at, stop)
-            slot = _slot(texts, at, stop, tag, slots, texts, starts)
-        else:
-            stop = at + high - low
-            tag = _hash(data, low, high)
-            slot = _slot(data, low, high, tag, slots, texts, starts)
-        if not slots[slot]:
-            if data[low] != _QUOTE:
-                texts[at:stop] = data[low:high]
-            slots[slot] = (tag << np.uint64(32)) | np.uint64(last + 1)
-            starts[last + 1] = stop
-            size[0] = last + 1
-        ids[n] = np.int64(slots[slot] & _HALF) - 1
-    return int(begins.shape[0])
+    tags, entries = np.empty(_AHEAD, np.uint64), np.empty(_AHEAD, np.uint64)
+    plain = np.empty(_AHEAD, np.bool_)
+    mask = np.uint64(slots.shape[0] - 1)
+    seen = np.uint64(0)
+    count = begins.shape[0]
+    for first in range(done, count, _AHEAD):
+        for n in range(first, min(first + _AHEAD, count)):
+            low, high = begins[n], ends[n]
+            if bare:
+                plain[n - first] = not _is_special(data, low, high, True)
+                tags[n - first] = _hash(data, low, high, _TWO_QUOTES)
+            else:
+                plain[n - first] = _is_canonical(data, low, high)
+                tags[n - first] = _hash_text(data, low, high)
+            entries[n - first] = slots[tags[n - first] & mask]
+        for k in range(min(_AHEAD, count - first)):
+            if entries[k] >> np.uint64(32) == tags[k] and entries[k]:
+                seen ^= np.uint64(texts[starts[np.int64(entries[k] & _HALF) - 1]])
+        for n in range(first, min(first + _AHEAD, count)):
+            low, high = begins[n], ends[n]
+            if n > 0 and high - low == ends[n - 1] - begins[n - 1]:
+                if _is_same(data, low, data, begins[n - 1], high - low):
+                    ids[n] = ids[n - 1]
+                    continue
+            last = size[0]
+            at = starts[last]
+            room = at + 2 * (high - low) + 2 <= texts.shape[0]
+            if 2 * last >= slots.shape[0] or last + 1 >= starts.shape[0] or not room:
+                return n
+            if not bare and data[low] == _QUOTE:
+                ids[n] = _integer(data, low, high)
+                if ids[n]:
+                    continue
+            if plain[n - first]:
+                slot = _slot(data, low, high, tags[n - first], slots, texts, starts, int(bare))
+                stop = at + high - low + 2 * int(bare)
+                tag = tags[n - first]
+            else:
+                if bare:
+                    stop = _quote(data, low, high, texts, at)
+                else:
+                    stop = _copy_literal(data, low, high, texts, at)
+                    ids[n] = _integer(texts, at, stop)
+                    if ids[n]:
+                        continue
+                tag = _hash_text(texts, at, stop)
+                slot = _slot(texts, at, stop, tag, slots, texts, starts, 0)
+            if not slots[slot]:
+                if plain[n - first] and bare:
+                    texts[at], texts[stop - 1] = _QUOTE, _QUOTE
+                    texts[at + 1 : stop - 1] = data[low:high]
+                elif plain[n - first]:
+                    texts[at:stop] = data[low:high]
+                slots[slot] = (tag << np.uint64(32)) | np.uint64(last + 1)
+                starts[last + 1] = stop
+                size[0] = last + 1
+            ids[n] = np.int64(slots[slot] & _HALF) - 1
+    return count if seen >= np.uint64(0) else -1
 
 
 @kernel("void(u8[::1], u8[::1])")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from glob import glob, has_magic
 from io import BufferedReader
 from pathlib import Path
@@ -42,6 +43,8 @@ MARK = b"\xef\xbb\xbf"
 """What some programs begin UTF-8 with."""
 _KNOWN = f"known: {', '.join(FORMATS)}, each also with {' or '.join(COMPRESSIONS)}"
 _BLOCK = 4 << 20
+_SMALLEST, _LARGEST = 4 << 20, 256 << 20
+"""Bytes of a split, where nobody says how many."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ class Split:
     name: str = ""
     delimiter: str = ""
     header: bool | None = None
-    scope: str = ""
-    """what tells the blank nodes of this file from those of others; none in formats without such nodes"""
+    scope: str | None = ""
+    """what tells the blank nodes of this file from those of others, None if that is to be found out when there are any; none in formats
+    without such nodes"""
     souffle: bool = False
     """whether the file is as Soufflé writes it: no quotes, unless it asks for them"""
     rfc4180: bool = False
@@ -80,10 +84,11 @@ class Split:
         return COMPRESSIONS.get(Path(self.path).suffix.lower())
 
 
-def find_splits(inputs: Sequence[str | Path], size: int = 64 << 20, name: str = "") -> list[Split]:
+def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str = "") -> list[Split]:
     """Parts of about `size` bytes of all files that the inputs name: files, folders with all in them, patterns.
 
-    `name` is the predicate of tables that do not say theirs, in place of the name of the file.
+    Unless it is said, there is a part for each core, or more if they would be too large: terms that several parts have are looked
+    up once for each. `name` is the predicate of tables that do not say theirs, in place of the name of the file.
     """
     paths = dict.fromkeys(path for entry in inputs for path in _files(str(entry)))
     triples = [path for path in paths if name and format_of(path) in _RDF]
@@ -91,6 +96,9 @@ def find_splits(inputs: Sequence[str | Path], size: int = 64 << 20, name: str = 
         raise InputError(
             f"{triples[0]}: triples say their predicates themselves; give the file without the name {name}"
         )
+    if size is None:
+        total = sum(path.stat().st_size for path in paths if path.is_file())
+        size = min(max(total // (os.cpu_count() or 1) + 1, _SMALLEST), _LARGEST)
     return [
         replace(split, name=name or _table_of(path))
         for path in paths
@@ -162,7 +170,7 @@ def _cut_into_splits(path: Path, size: int) -> list[Split]:
             data = path.read_bytes()
         return [replace(whole, data=data, scope=hashlib.blake2b(data).hexdigest()[:10])]
     if whole.format in _RDF:
-        whole = replace(whole, scope=_scope(path))
+        whole = replace(whole, scope=None)
     if whole.compression:
         return [whole]
     if whole.format == "parquet":
@@ -175,7 +183,17 @@ def _cut_into_splits(path: Path, size: int) -> list[Split]:
     return [replace(whole, start=start, end=min(start + size, length)) for start in starts]
 
 
-def _scope(path: Path) -> str:
+def scope_of(split: Split) -> str:
+    """What blank nodes of a split are told from others by."""
+    if split.scope is not None:
+        return split.scope
+    path = Path(split.path)
+    with report_input_errors(split.path):
+        return _scope(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1000)
+def _scope(path: Path, changed: int) -> str:
     """Blank nodes are those of a document: of a file with this content, wherever it is.
 
     So a file that was added can be deleted again, and one that is written anew has other nodes. Of a large file only a part is looked at.

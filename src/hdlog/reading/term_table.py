@@ -34,20 +34,28 @@ class TermTable:
     def bytes(self) -> int:
         return int(self._starts[len(self)])
 
-    def add(self, data: Bytes, begins: Places, ends: Places) -> Places:
-        """The ids of the terms at these places: numbers of this table, or those of integers."""
+    def add(self, data: Bytes, begins: Places, ends: Places, bare: bool = False) -> Places:
+        """The ids of the terms at these places: numbers of this table, or those of integers.
+
+        Bare ones are strings, without quotes and escapes.
+        """
         ids = np.empty(len(begins), np.int64)
         done = 0
         while True:
             table = (self._slots, self._texts, self._starts, self._size)
-            done = kernels.intern(data, begins, ends, done, *table, ids)
+            done = kernels.intern(data, begins, ends, bare, done, *table, ids)
             if done == len(begins):
                 return ids
-            self._grow(2 * int(ends[done] - begins[done]))
+            self._grow(2 * int(ends[done] - begins[done]) + 2)
 
     def add_texts(self, texts: pa.Array | Sequence[str]) -> Places:
         data, offsets = string_bytes(texts) if isinstance(texts, pa.Array) else list_bytes(texts)
         return self.add(data, offsets[:-1].copy(), offsets[1:].copy())
+
+    def add_strings(self, strings: pa.Array) -> Places:
+        """The ids of strings, as they are, without quotes and escapes."""
+        data, offsets = string_bytes(strings)
+        return self.add(data, offsets[:-1].copy(), offsets[1:].copy(), bare=True)
 
     def text(self, number: int) -> str:
         return self._texts[self._starts[number] : self._starts[number + 1]].tobytes().decode()

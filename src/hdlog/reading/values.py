@@ -148,7 +148,7 @@ def column_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     if any(column.type.equals(kind) for kind in _STRINGS):
         if type_ not in ("", "any", "symbol"):
             return np.full(len(column), BAD)
-        return _symbols(terms, column.cast(pa.string()))
+        return terms.add_strings(column.cast(pa.string()))
     if pa.types.is_integer(column.type) and type_ != "float":
         return _integer_ids(terms, column, type_)
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
@@ -187,11 +187,6 @@ def _spread_ids(ids: Places, column: pa.DictionaryArray) -> Places:
     """The ids of the values of a column from those of its dictionary."""
     spread: Places = ids[column.indices.to_numpy(zero_copy_only=False)]
     return spread
-
-
-def _symbols(terms: TermTable, column: pa.Array) -> Places:
-    distinct = column.dictionary_encode()
-    return _spread_ids(terms.add_texts(quote_texts(distinct.dictionary)), distinct)
 
 
 def _integer_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
@@ -256,6 +251,8 @@ _WRITTEN_TIME = (
 
 def text_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     """The ids of values that are written as UTF-8."""
+    if type_ == "symbol" and _is_utf8(column):
+        return terms.add_strings(column)
     data, offsets = string_bytes(column)
     ids = kernels.integers(data, offsets, _MOST_DIGITS.get(type_, 0))
     if type_ == "unsigned":
@@ -268,13 +265,19 @@ def text_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     return ids
 
 
+def _is_utf8(column: pa.Array) -> bool:
+    try:
+        column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _written_ids(terms: TermTable, values: pa.Array, type_: str) -> Places:
     try:
         texts = values.cast(pa.string())
     except pa.ArrowInvalid:
         return _intern_texts(terms, [_decode_text(v, type_) for v in values.to_pylist()])
-    if type_ == "symbol":
-        return terms.add_texts(quote_texts(texts))
     if type_ in ("", "any"):
         return terms.add_texts(_by_look(texts))
     return _intern_texts(terms, [_CONVERSIONS[type_](t) for t in texts.to_pylist()])
