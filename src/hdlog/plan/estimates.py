@@ -11,12 +11,14 @@ estimate counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from math import inf, prod, sqrt
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from hdlog.plan.bodies import repeated_names
+from hdlog.plan.work import Book
 from hdlog.program.model import Atom
 from hdlog.tuning import Numbers
 
@@ -52,9 +54,12 @@ class Factor:
 class Operand(Protocol):
     """A side of a join, its variables as bits."""
 
-    mask: int
-    repeated: int
-    """those of its variables that occur in it more than once, and so cannot be met"""
+    @property
+    def mask(self) -> int: ...
+
+    @property
+    def repeated(self) -> int:
+        """Those of its variables that occur in it more than once, and so cannot be met."""
 
     @property
     def rows(self) -> float: ...
@@ -70,30 +75,6 @@ class Operand(Protocol):
         """The fan-out when more variables are bound, from what it was before."""
 
 
-@dataclass(eq=False, slots=True)
-class _Operand:
-    """A factor; the search for a tree asks about thousands of joins."""
-
-    factor: Factor
-    mask: int
-    values: dict[int, float]
-    repeated: int
-
-    @property
-    def rows(self) -> float:
-        return self.factor.rows
-
-    def fan_out(self, bound: int) -> float:
-        return self.narrow(self.factor.rows, bound, bound)
-
-    def narrow(self, fan: float, bound: int, more: int) -> float:
-        if self.mask & more:
-            for bit, values in self.values.items():
-                if bit & more:
-                    fan /= values
-        return fan
-
-
 class Taken(NamedTuple):
     """A step of a greedy join: the factors that are joined at once, and what is estimated of that."""
 
@@ -106,35 +87,24 @@ class Taken(NamedTuple):
     """whether the new variable is only counted, so that no rows are made"""
 
 
-Side = TypeVar("Side", bound=Operand)
-
-
-def _no_skew(operand: Operand, chosen: Sequence[Operand], bound: int) -> float:
-    return 1.0
-
-
 def greedy_order(
-    operands: Sequence[Side],
+    operands: Sequence[Operand],
     start: int | None,
     wanted: int,
     meets: bool,
-    dense: bool = False,
     bind: Callable[[int], int] = int,
-    skew: Callable[[Side, Sequence[Side], int], float] = _no_skew,
 ) -> Iterator[Taken]:
     """The greedy order of a join, from one of the operands on, or from nothing.
 
     The next operand is the one with the smallest fan-out among those that share a variable with what is bound; another only if
-    none does. Fan-outs are averages, corrected where a join on a single variable is known to be skewed. If the join `meets`,
-    all operands with the same one new variable are joined at once: a worst-case optimal step, whose work is the shortest list
-    of candidates of each row. The variables `wanted` are asked for in the end; one that nothing asks for any more is added up,
-    so that no more rows are left than what is asked for has values. `bind` says which variables are bound if some are,
-    because values follow from them.
+    none does. If the join `meets`, all operands with the same one new variable are joined at once: a worst-case optimal step, whose
+    work is the shortest list of candidates of each row. The variables `wanted` are asked for in the end; one that nothing asks for
+    any more is added up, so that no more rows are left than what is asked for has values. `bind` says which variables are bound if
+    some are, because values follow from them.
 
-    What closes a cycle does so with a chance that supposes that values have nothing to do with each other. In a dense core
-    they have: the chance there is taken half way, on a logarithmic scale, to certainty.
+    The search for a tree has this loop compiled (`plan/work.py`).
     """
-    chosen: list[Side] = []
+    chosen: list[Operand] = []
     bound, rows = 0, 1.0
     if start is not None:
         chosen, bound, rows = [operands[start]], operands[start].mask, operands[start].rows
@@ -146,16 +116,13 @@ def greedy_order(
         together = [best]
         if meets and free and not free & (free - 1) and not best[1].repeated & free:
             together = [w for w in waiting if w[1].mask & ~bound == free and not w[1].repeated & free]
-        lists = [length * skew(o, chosen, bound) for _, o, length in together]
-        if dense and not free:
-            lists = [sqrt(length) if length < 1 else length for length in lists]
-        made = looked_at = rows * min(lists)
+        lists = sorted(length for _, _, length in together)
+        made = looked_at = rows * lists[0]
         if len(together) > 1:
             # Each of the other lists has a candidate with the chance that its length gives.
             values = max(o.values[free] for _, o, _ in together)
-            for length in sorted(lists)[1:]:
-                chance = min(1.0, length / values)
-                made *= sqrt(chance) if dense else chance
+            for length in lists[1:]:
+                made *= min(1.0, length / values)
         chosen += [o for _, o, _ in together]
         joined = {n for n, _, _ in together}
         more = bind(bound | free) & ~bound
@@ -189,9 +156,11 @@ class Estimator:
     _skew: dict[tuple[int, int, str], float] = field(default_factory=dict)
     _factors: dict[int, Factor] = field(default_factory=dict)
     _cores: dict[int, Factor] = field(default_factory=dict)
-    _bits: dict[str, int] = field(default_factory=dict)
-    _operands: dict[int, _Operand] = field(default_factory=dict)
-    _corrections: dict[tuple[int, int, int], float] = field(default_factory=dict)
+    _variables: dict[str, int] = field(default_factory=dict)
+    """numbered"""
+    _book: Book | None = None
+    _numbers: dict[int, tuple[int, Factor]] = field(default_factory=dict)
+    """of factors in the book"""
 
     def factor(self, atom: Atom) -> Factor:
         """Atoms of one rule, which outlives the estimator, are told apart by where they are."""
@@ -293,19 +262,47 @@ class Estimator:
         most: float,
         dense: bool = False,
     ) -> tuple[float, float]:
-        best, pieces, once = inf if factors else 0.0, 0.0, 0.0
+        """What closes a cycle does so with a chance that supposes that values have nothing to do with each other. In a `dense` core they
+        have: the chance there is taken half way, on a logarithmic scale, to certainty."""
+        if not factors:
+            return 0.0, 0.0
         starts = list(range(len(factors))) if dense else self._choose_starts(factors)
-        for start in starts:
-            rows, candidates = self.work_from(
-                start, factors, columns, meets, most * len(starts) - pieces, dense
-            )
-            best = min(best, rows + self.numbers.met * candidates)
-            once += rows + self.numbers.met * candidates
-            pieces += rows + self.numbers.searched * candidates
-            if pieces > most * len(starts):
-                return inf, inf
-        # Where to start is decided later, by averages, and these do not see the core.
-        return once / len(starts) if dense else best, pieces / max(1, len(starts))
+        wanted = sum(1 << self._variables[name] for name in columns if name in self._variables)
+        book = self._open_book()
+        members = [self._number(book, factor) for factor in factors]
+        return book.evaluate(
+            members, starts, wanted, meets, most, dense, self.numbers.met, self.numbers.searched
+        )
+
+    def _open_book(self) -> Book:
+        """What is known of factors, those of atoms first."""
+        if self._book is None:
+            atoms = list(self._factors.values())
+            for factor in atoms:
+                for name in factor.distinct:
+                    self._variables.setdefault(name, len(self._variables))
+            self._book = Book(len(atoms), len(self._variables))
+            for factor in atoms:
+                self._number(self._book, factor)
+            for (a, x), (b, y) in product(enumerate(atoms), repeat=2):
+                for name in x.distinct.keys() & y.distinct.keys():
+                    self._book.pairs[a, b, self._variables[name]] = self._known_skew(x, y, name)
+        return self._book
+
+    def _number(self, book: Book, factor: Factor) -> int:
+        known = self._numbers.get(id(factor))
+        if known is not None:
+            return known[0]
+        values = {self._variables[name]: max(1.0, d) for name, d in factor.distinct.items()}
+        repeated = repeated_names(factor.atom) if factor.atom is not None else ()
+        number = book.add(
+            factor.rows,
+            values,
+            sum(1 << self._variables[name] for name in repeated),
+            {self._variables[name]: skew for name, skew in factor.skew.items()},
+        )
+        self._numbers[id(factor)] = (number, factor)
+        return number
 
     def _choose_starts(self, factors: Sequence[Factor]) -> list[int]:
         """Factors to start from: all, or a few from the smallest to the largest."""
@@ -314,59 +311,6 @@ class Estimator:
         if len(ordered) <= most:
             return ordered
         return [ordered[i * (len(ordered) - 1) // (most - 1)] for i in range(most)]
-
-    def cost_from(self, start: int, factors: Sequence[Factor], columns: frozenset[str], meets: bool) -> float:
-        """What joining factors costs, from one of them on."""
-        rows, candidates = self.work_from(start, factors, columns, meets)
-        return rows + self.numbers.met * candidates
-
-    def work_from(
-        self,
-        start: int,
-        factors: Sequence[Factor],
-        columns: frozenset[str],
-        meets: bool,
-        most: float = inf,
-        dense: bool = False,
-    ) -> tuple[float, float]:
-        """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps."""
-        total, candidates = factors[start].rows, 0.0
-        operands = [self._operand(f) for f in factors]
-        wanted = self.mask(columns)
-        for step in greedy_order(operands, start, wanted, meets, dense, skew=self._correction):
-            candidates += step.looked_at if len(step.factors) > 1 else 0.0
-            total += 0.0 if step.counted else step.made
-            if total > most:
-                break
-        return total, candidates
-
-    def _operand(self, factor: Factor) -> _Operand:
-        if id(factor) not in self._operands:
-            values = {self._bit(v): max(1.0, d) for v, d in factor.distinct.items()}
-            repeated = self.mask(repeated_names(factor.atom)) if factor.atom is not None else 0
-            self._operands[id(factor)] = _Operand(factor, sum(values), values, repeated)
-        return self._operands[id(factor)]
-
-    def mask(self, names: Iterable[str]) -> int:
-        return sum(self._bit(name) for name in set(names))
-
-    def _bit(self, variable: str) -> int:
-        return self._bits.setdefault(variable, 1 << len(self._bits))
-
-    def _correction(self, operand: _Operand, chosen: Sequence[_Operand], bound: int) -> float:
-        """The skew of a join on a single variable."""
-        shared = operand.mask & bound
-        if not shared or shared & (shared - 1):
-            return 1.0
-        correction = 0.0
-        for other in chosen:
-            if other.mask & shared:
-                key = (id(other), id(operand), shared)
-                if key not in self._corrections:
-                    variable = next(v for v, bit in self._bits.items() if bit == shared)
-                    self._corrections[key] = self.skew(other.factor, operand.factor, variable)
-                correction = max(correction, self._corrections[key])
-        return correction
 
 
 def _cores(factors: Sequence[Factor]) -> list[Factor]:
