@@ -19,7 +19,7 @@ from hdlog.maintenance.materialisation import Materialisation, drop_noted, set_n
 from hdlog.maintenance.moments import Moments
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.standard import StandardModule
-from hdlog.maintenance.statistics import TableStatistics
+from hdlog.maintenance.statistics import Agreement, TableStatistics
 from hdlog.maintenance.views import ViewModule
 from hdlog.plan.planner import RulePlan, is_aggregate, may_multiply, plan_aggregate, plan_joins, plan_rule
 from hdlog.program.model import Predicate, Rule
@@ -47,12 +47,15 @@ class Planning(Generic[R, F, T]):
         """whether a node reads predicates of the component it is kept in"""
         self._visited: set[Predicate] = set()
         """nodes that this update has come to"""
+        self._pairs: dict[Agreement, float] = {}
+        """what this update has found out of pairs of facts that agree"""
         self._has_changed = False
         """whether a rule is gone, or evaluated in another way, since unused nodes were dropped"""
 
     def begin(self) -> None:
         """A new update."""
         self._visited = set()
+        self._pairs = {}
 
     def set_rules(self, rules: Iterable[Rule]) -> None:
         """The rules there are from now on; those that stay are evaluated as before."""
@@ -66,7 +69,7 @@ class Planning(Generic[R, F, T]):
         return StandardModule(self.engine, rule, self.tuning)
 
     def statistics(self, pending: Mapping[Predicate, F]) -> TableStatistics[R, F, T]:
-        return TableStatistics(self.kept, pending, self.tuning.numbers)
+        return TableStatistics(self.kept, pending, self.tuning.numbers, self._pairs)
 
     def plan(
         self,

@@ -11,18 +11,26 @@ from hdlog.program.model import Atom, Predicate
 from hdlog.program.terms import Variable
 from hdlog.tuning import Numbers
 
+Agreement = tuple[Predicate, int, int, Predicate, int, int]
+"""Two columns: predicates, columns, and how many facts there are."""
+
 
 class TableStatistics(Generic[R, F, T]):
     """Rows and distinct values of the tables, and of facts that are about to be asserted."""
 
     def __init__(
-        self, kept: Materialisation[R, F, T], pending: Mapping[Predicate, F], numbers: Numbers
+        self,
+        kept: Materialisation[R, F, T],
+        pending: Mapping[Predicate, F],
+        numbers: Numbers,
+        pairs: dict[Agreement, float] | None = None,
     ) -> None:
+        """`pairs`: how many agree, as far as others have asked before."""
         self.kept = kept
         self.engine = kept.engine
         self.pending = pending
         self.numbers = numbers
-        self._pairs: dict[tuple[Predicate, int, Predicate, int], float] = {}
+        self._pairs = {} if pairs is None else pairs
 
     def size(self, predicate: Predicate) -> int:
         version = self._version(predicate)
@@ -47,7 +55,7 @@ class TableStatistics(Generic[R, F, T]):
         most = self.numbers.without_hubs
         if all(self.engine.fan_out(version, (column,)) < most for version, column in sides):
             return None
-        key = (*first, *second)
+        key = (*first, self.size(first[0]), *second, self.size(second[0]))
         if key not in self._pairs:
             (x, i), (y, j) = sides
             self._pairs[key] = self.engine.agreeing_pairs(x, i, y, j)

@@ -34,6 +34,10 @@ class ViewNode:
     cost: float
     """of its whole subtree"""
     view: Factor
+    mask: int
+    """the columns, as the planner has them"""
+    is_virtual: bool
+    """whether it is just an atom"""
 
     def nodes(self) -> Iterator[ViewNode]:
         yield self
@@ -42,7 +46,7 @@ class ViewNode:
 
 
 class ViewPlanner:
-    """The best view trees of a rule, for sets of output variables."""
+    """The best view trees of a rule, for sets of output variables. Sets of variables are bits of numbers in here."""
 
     def __init__(
         self,
@@ -52,40 +56,50 @@ class ViewPlanner:
         recursive: bool = False,
         budget: int | None = None,
     ) -> None:
-        self.output: frozenset[str] = frozenset()
         self.numbers = estimator.numbers
         self.updates = self.numbers.often if recursive else self.numbers.once
         self.estimator = estimator
         self.meets = meets
-        self.items = [(item, item_variables(item)) for item in items]
+        self.items = items
+        self.names = sorted(frozenset().union(*map(item_variables, items)))
+        self.masks = [self._mask(item_variables(item)) for item in items]
         self.factors = {
             number: estimator.factor(item) for number, item in enumerate(items) if isinstance(item, Atom)
         }
-        self._known: dict[tuple[frozenset[str], frozenset[str]], ViewNode | None] = {}
+        self.output = 0
+        self._known: dict[tuple[int, int], ViewNode | None] = {}
+        self._sets: dict[int, frozenset[str]] = {}
         self._seen = 0
         self._budget = self.numbers.view_budget if budget is None else budget
 
+    def _mask(self, names: Iterable[str]) -> int:
+        return sum(1 << self.names.index(name) for name in names)
+
+    def _names(self, mask: int) -> frozenset[str]:
+        if mask not in self._sets:
+            self._sets[mask] = frozenset(name for i, name in enumerate(self.names) if mask >> i & 1)
+        return self._sets[mask]
+
     def find_best(self, output: frozenset[str]) -> ViewNode | None:
         """The tree over all variables for some of them; what has nothing to do with them is worked out once."""
-        self.output = output
-        everything = frozenset().union(*(names for _, names in self.items))
-        ground = [n for n, (_, names) in enumerate(self.items) if not names]
-        return self._find_best(everything, frozenset(), ground)
+        self.output = self._mask(output)
+        ground = [n for n, mask in enumerate(self.masks) if not mask]
+        return self._find_best((1 << len(self.names)) - 1, 0, ground)
 
-    def _tree(self, variables: frozenset[str]) -> ViewNode | None:
+    def _tree(self, variables: int) -> ViewNode | None:
         key = (variables, variables & self.output)
         if key not in self._known:
-            touching = [names for _, names in self.items if names & variables]
-            separator = frozenset().union(*touching) - variables
-            self._known[key] = self._find_best(variables, separator, [])
+            touched = 0
+            for mask in self.masks:
+                if mask & variables:
+                    touched |= mask
+            self._known[key] = self._find_best(variables, touched & ~variables, ())
         return self._known[key]
 
-    def _find_best(
-        self, variables: frozenset[str], separator: frozenset[str], ground: Sequence[int]
-    ) -> ViewNode | None:
-        touching = [n for n, (_, names) in enumerate(self.items) if names & variables]
+    def _find_best(self, variables: int, separator: int, ground: Sequence[int]) -> ViewNode | None:
+        touching = [n for n, mask in enumerate(self.masks) if mask & variables]
         best: ViewNode | None = None
-        for kept in _subsets(sorted(variables), self.numbers.wide_bag):
+        for kept in _subsets(variables, self.numbers.wide_bag):
             node = self._node(variables, separator, kept, touching, ground, best.cost if best else inf)
             if node is not None and (best is None or node.cost < best.cost):
                 best = node
@@ -93,9 +107,9 @@ class ViewPlanner:
 
     def _node(
         self,
-        variables: frozenset[str],
-        separator: frozenset[str],
-        kept: frozenset[str],
+        variables: int,
+        separator: int,
+        kept: int,
         touching: Sequence[int],
         ground: Sequence[int],
         limit: float,
@@ -108,48 +122,59 @@ class ViewPlanner:
         columns = separator | (variables & self.output)
         children = []
         cost = 0.0
-        for below in self._split_apart(variables - kept, touching):
+        for below in self._split_apart(variables & ~kept, touching):
             child = self._tree(below)
-            if child is None or self._is_virtual(child):
+            if child is None or child.is_virtual:
                 return None
             children.append(child)
             cost += child.cost + self.numbers.kept_row * max(1, len(child.columns) - 1) * child.view.rows
             if cost >= limit:
                 return None
         self._seen += 4  # what follows takes so much longer
-        here = [*ground, *(n for n in touching if self.items[n][1] <= bag)]
-        factors = [self.factors[n] for n in here if n in self.factors] + [c.view for c in children]
-        factor_names = frozenset().union(*(f.distinct for f in factors))
-        needed = columns | frozenset().union(*(self.items[n][1] for n in here))
-        if not needed <= factor_names:
+        here = [*ground, *(n for n in touching if not self.masks[n] & ~bag)]
+        needed = columns
+        given = 0
+        for n in here:
+            needed |= self.masks[n]
+            given |= self.masks[n] if n in self.factors else 0
+        for child in children:
+            given |= child.mask
+        if needed & ~given:
             return None
+        factors = [self.factors[n] for n in here if n in self.factors] + [c.view for c in children]
         most = (limit - cost) / self.updates
-        shortest, average = self.estimator.evaluation(factors, columns, self.meets, most)
+        names = self._names(columns)
+        shortest, average = self.estimator.evaluation(factors, names, self.meets, most)
         cost += shortest + self.updates * average
         if cost >= limit:
             return None
-        view = self.estimator.project(factors, columns)
-        return ViewNode(bag, columns, tuple(self.items[n][0] for n in here), tuple(children), cost, view)
+        view = self.estimator.project(factors, names)
+        items = tuple(self.items[n] for n in here)
+        # A single atom without projection: the parent had better use the atom.
+        only_atom = not children and len(here) == 1 and not isinstance(items[0], Negation)
+        is_virtual = only_atom and not self.masks[here[0]] & ~columns
+        return ViewNode(self._names(bag), names, items, tuple(children), cost, view, columns, is_virtual)
 
-    def _split_apart(self, variables: frozenset[str], touching: Iterable[int]) -> list[frozenset[str]]:
-        """The connected parts of some variables."""
-        parts: list[frozenset[str]] = [frozenset((v,)) for v in sorted(variables)]
-        for number in touching:
-            names = self.items[number][1] & variables
-            if len(names) > 1:
-                joined = [p for p in parts if p & names]
-                parts = [p for p in parts if not p & names] + [frozenset().union(*joined)]
+    def _split_apart(self, variables: int, touching: Iterable[int]) -> list[int]:
+        """The connected parts of some variables, by the first of each."""
+        parts: list[int] = []
+        rest = variables
+        while rest:
+            part = rest & -rest
+            before = 0
+            while part != before:
+                before = part
+                for number in touching:
+                    if self.masks[number] & part:
+                        part |= self.masks[number] & variables
+            parts.append(part)
+            rest &= ~part
         return parts
 
-    def _is_virtual(self, node: ViewNode) -> bool:
-        """A single atom without projection: the parent had better use the atom."""
-        if node.children or len(node.items) != 1 or isinstance(node.items[0], Negation):
-            return False
-        return item_variables(node.items[0]) <= node.columns
 
-
-def _subsets(names: Sequence[str], wide: int) -> Iterator[frozenset[str]]:
-    """All non-empty subsets, small ones first; of many names only small ones."""
-    largest = len(names) if len(names) <= wide else 3
+def _subsets(variables: int, wide: int) -> Iterator[int]:
+    """All non-empty subsets, small ones first; of many variables only small ones."""
+    bits = [1 << i for i in range(variables.bit_length()) if variables >> i & 1]
+    largest = len(bits) if len(bits) <= wide else 3
     for size in range(1, largest + 1):
-        yield from map(frozenset, combinations(names, size))
+        yield from map(sum, combinations(bits, size))

@@ -56,7 +56,7 @@ class ColumnarHints(Hints[Facts, Table]):
         sides = []
         for version, terms in atoms:
             largest = _find_largest(version)
-            sides.append((largest if isinstance(largest, Facts) else largest.facts(), terms))
+            sides.append((largest if isinstance(largest, Facts) else largest.largest_run(), terms))
         return core(sides, len(self.engine.dictionary), self.engine.encode)
 
     @property

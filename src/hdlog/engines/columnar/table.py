@@ -96,6 +96,13 @@ class Table:
         keys = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
         return Facts(self.pairs, self.arity, keys)
 
+    def largest_run(self) -> Facts:
+        """The live facts of the largest run: most of them, as a rule."""
+        if not self.runs:
+            return empty_facts(self.pairs, self.arity)
+        run = max(self.runs, key=len)
+        return Facts(self.pairs, self.arity, run.keys[run.dead == 0] if len(run.dead) else run.keys)
+
     def contains(self, probes: Keys) -> NDArray[np.bool_]:
         """Which of the sorted probes are live."""
         live = np.zeros(len(probes), np.bool_)
