@@ -46,7 +46,7 @@ class Numbers:
     searched: float = 1.0
     """likewise where there are a few here and there"""
     view_budget: int = 12_000
-    """sets of variables tried for the bags of a view tree; so many take about half a second"""
+    """sets of variables tried for the bags of a view tree; so many take about a tenth of a second"""
     wide_bag: int = 9
     """variables up to which all subsets are tried for a bag"""
     decomposition_budget: int = 50_000
@@ -59,12 +59,12 @@ class Numbers:
     """and the difference is more than this"""
     patience: float = 4.0
     """a rule may make so many times the rows that were expected of it before another way to evaluate it is looked for"""
-    worth_trying: float = 1.0
-    """a tree is tried if it is estimated to cost up to so many times what the joins have made"""
+    worth_trying: float = 0.25
+    """a tree is tried if it is estimated to cost no more than the joins have made, or than this share of what they are estimated to make"""
     trial: float = 0.5
     """the share of the rows of its joins that a tree may make when it is tried"""
-    rows_a_view: float = 1000.0
-    """rows that are joined in about the time that a set of variables takes in the search for a tree"""
+    rows_a_view: float = 150.0
+    """rows of joins that a set of variables in the search for a tree is worth: they take some times as long"""
     without_hubs: float = 1.05
     """facts to a value, on average, up to which a column is taken for one without hubs"""
 

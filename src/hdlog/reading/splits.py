@@ -87,7 +87,7 @@ class Split:
 def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str = "") -> list[Split]:
     """Parts of about `size` bytes of all files that the inputs name: files, folders with all in them, patterns.
 
-    Unless it is said, there is a part for each core, or more if they would be too large: terms that several parts have are looked
+    Unless it is said, there is a part for each core, or several if they would be too large: terms that several parts have are looked
     up once for each. `name` is the predicate of tables that do not say theirs, in place of the name of the file.
     """
     paths = dict.fromkeys(path for entry in inputs for path in _files(str(entry)))
@@ -98,7 +98,9 @@ def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str
         )
     if size is None:
         total = sum(path.stat().st_size for path in paths if path.is_file())
-        size = min(max(total // (os.cpu_count() or 1) + 1, _SMALLEST), _LARGEST)
+        cores = os.cpu_count() or 1
+        rounds = -(-total // (cores * _LARGEST)) or 1
+        size = max(total // (cores * rounds) + 1, _SMALLEST)
     return [
         replace(split, name=name or _table_of(path))
         for path in paths

@@ -28,6 +28,7 @@ PREDICATE, KIND, HOLDS = "hdlog.predicate", "hdlog.kind", "hdlog.holds"
 without arguments."""
 IRIS, STRINGS = "iri", "string"
 _NONE: dict[int, str] = {}
+_FIRST_BYTES = 100
 _LONGEST_RECORD = 64 << 20
 """Bytes after which a quote is taken for one that nobody closes."""
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
@@ -58,7 +59,7 @@ def _single_column(block: bytes) -> pa.Array:
 def _parse_block(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[int, str]]:
     """The columns of a block, and the rows of another width: what is wrong with each."""
     ragged: dict[int, str] = {}
-    if not block.strip(b"\r\n"):
+    if not block[:_FIRST_BYTES].strip(b"\r\n") and not block.strip(b"\r\n"):
         return [], ragged
 
     def skip(row: Any) -> str:

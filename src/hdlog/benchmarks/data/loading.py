@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,22 @@ class DatasetTerms:
 
 def load(engine: ColumnarEngine, data: Dataset) -> dict[Predicate, Any]:
     """The facts of a dataset; the engine must have no terms yet."""
+    lean_on(engine, data)
+    return encode_columns(engine, data.tables)
+
+
+def lean_on(engine: ColumnarEngine, data: Dataset) -> None:
+    """Have an engine know the terms of a dataset."""
     engine.dictionary.lean_on(DatasetTerms(data))
+
+
+def encode_columns(
+    engine: ColumnarEngine, tables: Mapping[Predicate, Sequence[NDArray[Any]]]
+) -> dict[Predicate, Any]:
+    """Columns of ids, of terms that the engine knows or of integers, as facts."""
     return {
         predicate: engine.facts_from_columns([_ids(engine, c) for c in columns], len(columns[0]))
-        for predicate, columns in data.tables.items()
+        for predicate, columns in tables.items()
     }
 
 

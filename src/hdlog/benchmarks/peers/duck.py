@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from hdlog.benchmarks.data import exp
 from hdlog.benchmarks.peers.numbers import Tables, make_signed
 from hdlog.program.dependencies import DependencyGraph
-from hdlog.program.model import Atom, Predicate, Program, Rule
-from hdlog.program.terms import Variable
+from hdlog.program.model import Atom, Call, Expression, Filter, Negation, Predicate, Program, Rule
+from hdlog.program.terms import Literal, Variable
 
 Counts = dict[str, int]
 OPERATORS = {"Minus": "-", "Plus": "+", "Times": "*"}
+COMPARISONS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _MANY = 1 << 32
 """More than there are ids of instances."""
 
@@ -124,27 +125,51 @@ class DuckLoop:
         (target,) = rule.heads
         if target.predicate != head:
             return []
-        atoms = rule.atoms()
         if first:
-            return [self.select(target, atoms, -1)]
-        return [self.select(target, atoms, i) for i, a in enumerate(atoms) if a.predicate in inside]
+            return [self.select(target, rule, -1)]
+        atoms = rule.atoms()
+        return [self.select(target, rule, i) for i, a in enumerate(atoms) if a.predicate in inside]
 
-    def select(self, head: Atom, atoms: tuple[Atom, ...], delta: int) -> str:
+    def select(self, head: Atom, rule: Rule, delta: int) -> str:
+        """A body of atoms, negated atoms and comparisons as a query."""
         places: dict[str, str] = {}
         tables, conditions = [], []
-        for i, atom in enumerate(atoms):
+        for i, atom in enumerate(rule.atoms()):
             tables.append(f"{'d_' if i == delta else ''}{self.names[atom.predicate]} a{i}")
-            for column, term in enumerate(atom.terms):
-                assert isinstance(term, Variable)
-                place = f"a{i}.c{column}"
+            conditions += self._agree(atom, f"a{i}", places)
+        for item in rule.body:
+            if isinstance(item, Filter):
+                assert isinstance(item.condition, Call)
+                left, right = (_value(e, places) for e in item.condition.arguments)
+                conditions.append(f"{left} {COMPARISONS[item.condition.function]} {right}")
+            elif isinstance(item, Negation):
+                (atom,) = (a for a in item.body if isinstance(a, Atom))
+                same = self._agree(atom, "n", dict(places))
+                where = f" where {' and '.join(same)}" if same else ""
+                conditions.append(f"not exists (select 1 from {self.names[atom.predicate]} n{where})")
+        wanted = ", ".join(f"{_value(t, places)} as c{i}" for i, t in enumerate(head.terms))
+        where = f" where {' and '.join(conditions)}" if conditions else ""
+        return f"select distinct {wanted} from {', '.join(tables)}{where}"
+
+    def _agree(self, atom: Atom, alias: str, places: dict[str, str]) -> list[str]:
+        """What holds of a fact that matches an atom; new variables get their places."""
+        conditions = []
+        for column, term in enumerate(atom.terms):
+            place = f"{alias}.c{column}"
+            if not isinstance(term, Variable):
+                conditions.append(f"{place} = {_value(term, places)}")
+            elif not term.is_wildcard:
                 if term.name in places:
                     conditions.append(f"{places[term.name]} = {place}")
                 places.setdefault(term.name, place)
-        wanted = ", ".join(
-            f"{places[t.name]} as c{i}" for i, t in enumerate(head.terms) if isinstance(t, Variable)
-        )
-        where = f" where {' and '.join(conditions)}" if conditions else ""
-        return f"select distinct {wanted} from {', '.join(tables)}{where}"
+        return conditions
+
+
+def _value(expression: Expression, places: dict[str, str]) -> str:
+    if isinstance(expression, Variable):
+        return places[expression.name]
+    assert isinstance(expression, Literal), "numbers and variables"
+    return expression.lexical
 
 
 def expressions(tables: Tables) -> tuple[Counts, float]:

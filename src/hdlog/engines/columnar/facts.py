@@ -23,6 +23,8 @@ Order = tuple[tuple[int, ...], tuple[int, ...]]
 
 CHECKED = "HDLOG_CHECKED" in os.environ
 """Whether it is checked that keys are sorted, as all tests do."""
+_SPARSE = 16
+"""Ids up to so many times as many as there are rows are marked in an array."""
 _PLAIN: tuple[Order, Order] = (((0,), (1,)), ((0,), ()))
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -112,13 +114,23 @@ class Facts:
             self._indexes[order] = sort_keys(keys, self.counts)
         return self._indexes[order]
 
+    def has_index(self, order: Order) -> bool:
+        return order == primary_order(self.arity) or order in self._indexes
+
     def distinct(self, bound: tuple[int, ...]) -> int:
         """How many values the bound columns have together."""
         if bound not in self._distinct:
-            free = tuple(i for i in range(self.arity) if i not in bound)
-            lefts = self.index((bound, free))[0] >> _HALF
-            self._distinct[bound] = int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
+            self._distinct[bound] = self._count_distinct(bound)
         return self._distinct[bound]
+
+    def _count_distinct(self, bound: tuple[int, ...]) -> int:
+        order = (bound, tuple(i for i in range(self.arity) if i not in bound))
+        if len(bound) == 1 and not self.has_index(order):
+            counted = count_values(self.columns()[bound[0]])
+            if counted is not None:
+                return counted
+        lefts = self.index(order)[0] >> _HALF
+        return int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
 
     def forget_indexes(self) -> None:
         self._indexes, self._distinct = {}, {}
@@ -154,6 +166,16 @@ class Facts:
         if not len(self) or not len(other):
             return self
         return self.take(~other.contains(self.keys))
+
+
+def count_values(column: Ids) -> int | None:
+    """How many different ids there are, if marking each is faster than sorting them."""
+    largest = int(column.max()) + 1 if len(column) else 0
+    if largest > _SPARSE * len(column):
+        return None
+    marks = np.zeros(largest, np.bool_)
+    marks[column] = True
+    return int(np.count_nonzero(marks))
 
 
 def sort_keys(keys: Keys, counts: Counts | None) -> tuple[Keys, Counts | None]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.facts import Facts, Order, empty_facts, keys_of, primary_order
+from hdlog.engines.columnar.facts import Facts, Order, count_values, empty_facts, keys_of, primary_order
 from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
 from hdlog.engines.columnar.kernels.merging import grow_run, merge_runs
 from hdlog.engines.columnar.kernels.searching import locate
@@ -84,6 +84,9 @@ class Table:
             self.journal.note(lambda: self._forget(order, index))
         return self.indexes[order].runs
 
+    def has_index(self, order: Order) -> bool:
+        return order == primary_order(self.arity) or order in self.indexes
+
     def _forget(self, order: Order, index: Index) -> None:
         if self.indexes.get(order) is index:
             del self.indexes[order]
@@ -126,16 +129,25 @@ class Table:
         """About how many values the bound columns have together; exact when last counted."""
         known = self._distinct.get(bound)
         if known is None or not 0.5 <= (known[0] + 1) / (self.live + 1) <= 2:
-            free = tuple(i for i in range(self.arity) if i not in bound)
-            runs = self.index((bound, free))
-            count = 0
-            if runs:
-                run = max(runs, key=len)
-                lefts = (run.keys[run.dead == 0] if len(run.dead) else run.keys) >> np.uint64(32)
-                largest = min(1, len(lefts)) + int(np.count_nonzero(lefts[1:] != lefts[:-1]))
-                count = int(largest * self.live / max(1, len(lefts)))
+            values, rows = self._count_distinct(bound)
+            count = int(values * self.live / max(1, rows))
             known = self._distinct[bound] = (self.live, max(1, min(count, self.live)))
         return known[1]
+
+    def _count_distinct(self, bound: tuple[int, ...]) -> tuple[int, int]:
+        """How many values the bound columns have in the largest run, and how many rows that has."""
+        order = (bound, tuple(i for i in range(self.arity) if i not in bound))
+        if len(bound) == 1 and not self.has_index(order):
+            facts = self.largest_run()
+            counted = count_values(facts.columns()[bound[0]])
+            if counted is not None:
+                return counted, len(facts)
+        runs = self.index(order)
+        if not runs:
+            return 0, 0
+        run = max(runs, key=len)
+        lefts = (run.keys[run.dead == 0] if len(run.dead) else run.keys) >> np.uint64(32)
+        return min(1, len(lefts)) + int(np.count_nonzero(lefts[1:] != lefts[:-1])), len(lefts)
 
     # Changing.
 
