@@ -188,6 +188,15 @@ class InputError(HdlogError):
     exit_code = 7
 
 
+class ClashingTerms(HdlogError):
+    """Two terms that were given have the same hash, and so the same id."""
+
+    exit_code = 12
+
+    def __str__(self) -> str:
+        return "two terms have the same hash, which happens once in a very long while; it is noted, so do the same once more"
+
+
 class SparkFailed(HdlogError):
     """Spark could not run a job."""
 

@@ -5,7 +5,8 @@ Facts are those of the engine here, encoded already; `hdlog.api` takes them in a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic
@@ -15,6 +16,7 @@ from hdlog.engines.decode import FactTable
 from hdlog.engines.protocol import Engine, F, R, RunAgain, T, Updates
 from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
+from hdlog.maintenance.materialisation import TableSource
 from hdlog.maintenance.moments import NetChange, net_change
 from hdlog.maintenance.trace import Trace
 from hdlog.program.checks import check
@@ -57,8 +59,12 @@ class Update:
     added: ByPredicate
     removed: ByPredicate
 
+    def count(self) -> tuple[int, int]:
+        """How many facts came, and how many went."""
+        return sum(map(len, self.added.values())), sum(map(len, self.removed.values()))
+
     def __str__(self) -> str:
-        came, went = (sum(len(t) for t in side.values()) for side in (self.added, self.removed))
+        came, went = self.count()
         return f"{_count(came)} added, {_count(went)} removed"
 
 
@@ -103,16 +109,18 @@ class Reasoning(Generic[R, F, T]):
         self.driver = Driver(engine, self.trace, tuning or Tuning())
         self.program = Program()
         self._stored: dict[Predicate, None] = {}
-        """predicates that facts were given for or derived for, whether or not a rule names them"""
+        """predicates that facts were given for or derived for, whether or not a rule names them; not those that were restored"""
+        self.before_commit: Callable[[Sequence[Update]], None] | None = None
+        """called when a change, or several of a transaction, are complete, with what was told of them; what it raises takes them back"""
+        self._within: list[Update] | None = None
+        """what changed so far within a transaction of several changes"""
 
     # Changing.
 
     def add_program(self, program: Program) -> None:
         """Add a program, with the facts in it."""
         check_program(program)
-        collector = Collector(program, _no_files)
-        collector.take(facts_of(program.rules))
-        self.change_rules(self.program + program, self.engine.encode_chunks(collector.chunks()), {})
+        self.change_rules(self.program + program, self._encode(program, facts_of(program.rules)), {})
 
     def change_rules(
         self, program: Program, asserted: Mapping[Predicate, F], retracted: Mapping[Predicate, F]
@@ -124,9 +132,22 @@ class Reasoning(Generic[R, F, T]):
                 with transaction:
                     self.engine.note(partial(setattr, self, "program", self.program))
                     self.program = program
-                    ruled = self.driver.change_rules(normalise(program, self._stored))
+                    ruled = self.driver.change_rules(self._normalise())
                     change = self._tell([*self._follow([ruled]), *self._update(asserted, retracted)])
+                    self._complete(change)
             return change
+
+    def change_program(self, program: Program) -> Update:
+        """Take another program for the one there is, with the facts that are written in either; the net change."""
+        check_program(program)
+        old, new = facts_of(self.program.rules), facts_of(program.rules)
+        come, go = set(new) - set(old), set(old) - set(new)
+        return self.change_rules(program, self._encode(program, come), self._encode(program, go))
+
+    def _encode(self, program: Program, facts: Iterable[tuple[Predicate, Row]]) -> dict[Predicate, F]:
+        collector = Collector(program, _no_files)
+        collector.take(list(facts))
+        return self.engine.encode_chunks(collector.chunks())
 
     def update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> Update:
         """Assert and retract facts; the net change."""
@@ -135,6 +156,7 @@ class Reasoning(Generic[R, F, T]):
             for transaction in self._attempts():
                 with transaction:
                     change = self._tell(self._update(add, delete))
+                    self._complete(change)
             self.driver.kept.tidy()
             return change
 
@@ -145,6 +167,8 @@ class Reasoning(Generic[R, F, T]):
             for transaction in self._attempts():
                 with transaction:
                     self._update(add, delete)
+                    if self.before_commit is not None:
+                        self.before_commit([])
 
     def materialise(self, facts: Mapping[Predicate, F]) -> None:
         """Assert the first facts."""
@@ -161,24 +185,61 @@ class Reasoning(Generic[R, F, T]):
                 with transaction:
                     changes = [change for add, delete in several for change in self._update(add, delete)]
                     change = self._tell(changes)
+                    self._complete(change)
             return change
 
-    def _attempts(self) -> Iterator[Transaction]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Several changes as one: all of them or, after any error, none."""
+        assert self._within is None, "a transaction has no others within it"
+        guard = interrupts.Guard()
+        with guard:
+            self.engine.hints.take_care()
+            self.engine.begin()
+            self._within = []
+            try:
+                yield
+                if self.before_commit is not None and self._within:
+                    self.before_commit(self._within)
+                self.engine.commit()
+            except BaseException:
+                self.engine.roll_back()
+                raise
+            finally:
+                self._within = None
+
+    def _complete(self, change: Update) -> None:
+        """A change has been told, and is about to stay."""
+        if self._within is not None:
+            self._within.append(change)
+        elif self.before_commit is not None:
+            self.before_commit([change])
+
+    def _attempts(self) -> Iterator[AbstractContextManager[object]]:
         """One transaction, and another if the engine has taken too much for granted in it."""
+        if self._within is not None:
+            yield nullcontext()
+            return
         while True:
             transaction = Transaction(self.engine)
             yield transaction
             if not transaction.is_run_again:
                 return
 
-    def restore(self, program: Program, predicates: Iterable[Predicate]) -> dict[Predicate, T]:
-        """Take a program over tables that the caller fills with its materialisation, and nothing is evaluated."""
-        assert not self._stored, "only what is new is restored"
-        tables = {p: self.driver.kept.table(p) for p in predicates}
-        self._stored = {p: None for p in tables if not is_auxiliary(p.name)}
+    def restore(self, program: Program, source: TableSource[T]) -> None:
+        """Take a program over tables that are kept elsewhere, with its materialisation in them: nothing is evaluated."""
+        assert not self.driver.kept.tables, "only what is new is restored"
+        self.driver.kept.source = source
         self.program = program
-        self.driver.adopt(normalise(program, self._stored))
-        return tables
+        self.driver.adopt(self._normalise())
+
+    def _normalise(self) -> Program:
+        """The core of the program; where rules have variables in place of predicates they see all that there are."""
+        source = self.driver.kept.source
+        if source is None or not self.program.has_triples:
+            return normalise(self.program, self._stored)
+        restored = dict.fromkeys(p for p in source.sizes() if not is_auxiliary(p.name))
+        return normalise(self.program, {**restored, **self._stored})
 
     def _update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> list[NetChanges[F]]:
         """The net changes, one after another."""
@@ -195,12 +256,15 @@ class Reasoning(Generic[R, F, T]):
 
     def _make_known(self, predicates: Iterable[Predicate]) -> NetChanges[F]:
         """Let the views of triples see predicates that facts bring along."""
-        new = [p for p in predicates if p not in self._stored]
+        source = self.driver.kept.source
+        new = [
+            p for p in predicates if p not in self._stored and not (source is not None and source.knows(p))
+        ]
         for predicate in new:
             self.engine.note(partial(self._stored.pop, predicate, None))
             self._stored[predicate] = None
         if new and self.program.has_triples:
-            return self.driver.change_rules(normalise(self.program, self._stored))
+            return self.driver.change_rules(self._normalise())
         return {}
 
     def _find_derived(self, net: Mapping[Predicate, NetChange[F]]) -> list[Predicate]:
@@ -257,22 +321,19 @@ class Reasoning(Generic[R, F, T]):
     # Reading.
 
     def facts(self, predicate: Predicate) -> F:
-        tables = self.driver.kept.tables
-        if predicate not in tables:
-            return self.engine.no_facts(predicate.arity)
-        return self.engine.facts(tables[predicate])
+        table = self.driver.kept.find(predicate)
+        return self.engine.no_facts(predicate.arity) if table is None else self.engine.facts(table)
 
     def counts(self) -> dict[Predicate, int]:
         """How many facts each predicate has."""
-        sizes = {p: self.engine.size(t) for p, t in self.driver.kept.tables.items()}
-        return {p: n for p, n in sizes.items() if n and not is_auxiliary(p.name)}
+        return {p: n for p, n in self.driver.kept.sizes().items() if n and not is_auxiliary(p.name)}
 
     def __len__(self) -> int:
         return sum(self.counts().values())
 
     def predicates(self) -> list[Predicate]:
         """Those of rules and of facts."""
-        known = dict.fromkeys((*self.program.predicates, *self.driver.kept.tables))
+        known = dict.fromkeys((*self.program.predicates, *self.driver.kept.sizes()))
         return [p for p in known if not is_auxiliary(p.name)]
 
     def find(self, name: str, arity: int | None = None) -> Predicate:
@@ -293,13 +354,16 @@ class Reasoning(Generic[R, F, T]):
         raise UsageError(f"unknown predicate {name}; {hint or 'no rule and no fact has it'}")
 
     def stored_tables(self) -> dict[Predicate, T]:
-        """The tables of all predicates, those that rules were rewritten with among them; not those of nodes."""
+        """The tables of predicates that somebody has asked for, those that rules were rewritten with among them; not those of nodes."""
         nodes = self.driver.planning.nodes
         return {p: t for p, t in self.driver.kept.tables.items() if p not in nodes}
 
     def supports(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
         """Every fact with whether it is asserted and how many derivations it has; for tests."""
-        return {p: self.engine.supports(table) for p, table in self.driver.kept.tables.items()}
+        kept = self.driver.kept
+        for predicate in kept.sizes():
+            kept.find(predicate)
+        return {p: self.engine.supports(table) for p, table in kept.tables.items()}
 
     def nodes(self) -> dict[Predicate, tuple[Rule, dict[Row, int]]]:
         """What the nodes of decompositions keep: definition, and rows with how many matches each has; for tests."""

@@ -261,6 +261,7 @@ def test_statistics_and_hints(make: Callable[[], Any], a: set[Row], b: set[Row])
     if not b and a:
         assert engine.fan_out(version, (0,)) == pytest.approx(len(a) / len({x for x, _ in a}), rel=0.2)
     assert engine.hints.workers([more]) >= 1
+    engine.hints.take_care()  # and everything goes on as before
     asked: list[int] = []
     engine.join(engine.scan(more, (X, Y)), Version(stored), (Y, Z), asked.append)
     assert not asked or engine.hints.counts_rows

@@ -158,13 +158,13 @@ def test_an_interrupted_update_says_what_has_become_of_the_store(tmp_path: Path)
         more = tmp_path / f"{number}" / "edge.facts"
         more.parent.mkdir()
         more.write_text("".join(f"{i}\t{i + 1}\n" for i in range(300, 310 + number)))
-        before = info(store)["snapshot"]
+        before = info(store)["version"]
         command = [sys.executable, "-m", "hdlog", "update", str(store), "--add", str(more), "--quiet"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_interrupts) as run:
-            time.sleep(0.5 + 0.4 * number)
+            time.sleep(0.2 + 0.15 * number)
             run.send_signal(signal.SIGINT)
             _, told = run.communicate(timeout=60)
-        after = info(store)["snapshot"]
+        after = info(store)["version"]
         outcomes.append(run.returncode)
         assert "Traceback" not in told
         if "everything is as it was before" in told:
@@ -177,7 +177,7 @@ def test_an_interrupted_update_says_what_has_become_of_the_store(tmp_path: Path)
 
 
 def info(store: Path) -> dict[str, int]:
-    found: dict[str, int] = json.loads((store / "manifest.json").read_text())
+    found: dict[str, int] = json.loads((store / "manifest.json").read_text())["content"]["entry"]
     return found
 
 

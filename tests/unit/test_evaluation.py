@@ -27,12 +27,12 @@ from hdlog.benchmarks.peers import souffle as souffle_peer
 from hdlog.benchmarks.peers.numbers import Numbers
 from hdlog.commands.main import app
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.operations.stores import materialise, open_for_update
+from hdlog.operations.stores import begin_living, make_sheets, materialise, open_for_update
 from hdlog.operations.work import Settings
-from hdlog.program.model import Program
 from hdlog.reasoning import start_reasoning
-from hdlog.store.export import export, make_sheets
-from hdlog.store.store import open_store
+from hdlog.store.export import export
+from hdlog.store.store import Store, open_store
+from hdlog.writing.sheets import Sheet
 
 pytestmark = pytest.mark.slow
 SMALL = {
@@ -59,10 +59,10 @@ def test_a_generated_store_has_the_triples_of_the_generated_file(name: str, tmp_
     call("generate", name, *SMALL[name], "--store", str(tmp_path / "store"))
     call("generate", name, *SMALL[name], "--out", str(tmp_path / "out"), "--format", "nt")
     store = open_store(tmp_path / "store")
-    written, left = export(make_sheets(store, Program()), "nt", tmp_path / "exported.nt", lambda _: None)
+    written, left = export(sheets_of(store), "nt", tmp_path / "exported.nt", lambda _: None)
     assert not left
     found = triples(tmp_path / "out" / f"{name}.nt")
-    assert len(found) == written == sum(f.rows for f in store.manifest.facts)
+    assert len(found) == written == store.manifest.counts["facts"]
     assert found == triples(tmp_path / "exported.nt")
     assert (tmp_path / "out" / "rules.dlog").read_text() == rule_text("lubm-l" if name == "lubm" else name)
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted([f"{name}.nt", "rules.dlog"])
@@ -78,12 +78,12 @@ def test_generated_files_and_stores_have_the_same_facts_and_consequences(
     rules = tmp_path / "out" / "rules.dlog"
     files = [str(p) for p in (tmp_path / "out").iterdir() if p != rules]
     materialise([rules], files, tmp_path / "first", Settings())
-    export(make_sheets(open_store(tmp_path / "store"), Program()), "nt", tmp_path / "all.nt", lambda _: None)
+    export(sheets_of(open_store(tmp_path / "store")), "nt", tmp_path / "all.nt", lambda _: None)
     materialise([rules], [tmp_path / "all.nt"], tmp_path / "second", Settings())
     found = []
     for which in ("first", "second"):
         export(
-            make_sheets(open_store(tmp_path / which), Program()),
+            sheets_of(open_store(tmp_path / which)),
             "nt",
             tmp_path / f"{which}.nt",
             lambda _: None,
@@ -113,9 +113,7 @@ def test_a_generated_store_takes_updates(tmp_path: Path) -> None:
     """Its terms are found by their texts, and new ones get new ids."""
     data = lubm.generate(1)
     write_store(data, tmp_path / "generated")
-    export(
-        make_sheets(open_store(tmp_path / "generated"), Program()), "nt", tmp_path / "all.nt", lambda _: None
-    )
+    export(sheets_of(open_store(tmp_path / "generated")), "nt", tmp_path / "all.nt", lambda _: None)
     (tmp_path / "rules.dlog").write_text(rule_text("lubm-l+c"))
     settings = Settings(engine="columnar")
     materialise([tmp_path / "rules.dlog"], [tmp_path / "all.nt"], tmp_path / "store", settings)
@@ -237,3 +235,7 @@ def test_memory_is_that_of_a_process_and_those_it_started() -> None:
         assert memory("VmRSS") > alone + 0.09
         child.communicate("\n")
     assert memory("VmRSS", child.pid) == 0
+
+
+def sheets_of(store: Store) -> list[Sheet]:
+    return make_sheets(begin_living(store, Settings("columnar")).work, store)

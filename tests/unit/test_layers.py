@@ -22,9 +22,9 @@ LAYERS = (
     "writing",
     "engines",
     "maintenance",
+    "ingest",
     "reasoning",
     "store",
-    "ingest",
     "report",
     "api",
     "operations",
@@ -39,7 +39,7 @@ CONFINED = {
     "duckdb": ("benchmarks/peers", "benchmarks/micro"),
     "clingo": ("benchmarks/peers",),
     "numba": ("compiling",),
-    "pyspark": ("engines/spark", "api", "benchmarks/micro"),
+    "pyspark": ("engines/spark", "ingest/pipeline", "store/spark", "api", "benchmarks/micro"),
 }
 """Where a library may be imported."""
 WITHOUT = {

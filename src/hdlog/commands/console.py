@@ -26,7 +26,7 @@ def show_progress(store: Path | None = None) -> Iterator[Progress]:
     """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
     from hdlog.report.progress import Progress
 
-    before = snapshot_of(store)
+    before = version_of(store)
     with interrupts.Guard(), Progress(sys.stderr.isatty()) as progress:
         try:
             with interrupts.let_through():
@@ -41,7 +41,7 @@ def show_progress(store: Path | None = None) -> Iterator[Progress]:
     if interrupted:
         if store is None:
             outcome = "files that were written are whole, the others are not there"
-        elif snapshot_of(store) == before:
+        elif version_of(store) == before:
             outcome = "everything is as it was before"
         else:
             outcome = f"that was too late, the change is in {store}"
@@ -74,12 +74,12 @@ class _Hidden:
             raise ModuleNotFoundError(name)
 
 
-def snapshot_of(store: Path | None) -> int | None:
-    """The number of a store's snapshot, if there is one."""
+def version_of(store: Path | None) -> int | None:
+    """The number of a store's version, if there is one."""
     try:
         manifest = json.loads((store / "manifest.json").read_bytes()) if store is not None else {}
-        return manifest.get("snapshot")
-    except (OSError, ValueError, AttributeError):
+        return manifest["content"]["entry"]["version"]  # type: ignore[no-any-return]
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

@@ -98,4 +98,11 @@ engine_choice = with_options(
         help="Spark's master: local[N], spark://host:port, yarn, ...",
     ),
 )
+at_version = click.option(
+    "--at",
+    "version",
+    type=int,
+    metavar="VERSION",
+    help="An older version of the store, as `hdlog log` lists them.",
+)
 overwrite = click.option("--overwrite", is_flag=True, help="Replace the store that is there.")

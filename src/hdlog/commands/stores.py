@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,6 +14,7 @@ from hdlog.commands.options import (
     PATH,
     EngineName,
     ExportFormat,
+    at_version,
     engine_choice,
     evaluation,
     fact_folder,
@@ -30,25 +32,23 @@ from hdlog.dialects import ENDINGS, Dialect
 from hdlog.errors import INTERRUPTED, UsageError
 from hdlog.tuning import Method, Tuning
 
+quiet_option = click.option("--quiet", is_flag=True, help="Do not print the facts that came and went.")
+
 
 @click.command()
 @click.argument("data", nargs=-1, required=True)
 @new_store
 @overwrite
 @lenient
-@click.option(
-    "--master",
-    default="local[*]",
-    show_default=True,
-    help="Spark's master: local[N], spark://host:port, yarn, ...",
-)
-@click.option("--memory", type=click.FloatRange(min=0.01), metavar="GB", help="Memory of Spark in GB.")
+@engine_choice
+@memory_budget
 @summary_as_json
 def load(
     data: tuple[str, ...],
     store: Path,
     overwrite: bool,
     lenient: bool,
+    engine: EngineName,
     master: str,
     memory: float | None,
     json_: bool,
@@ -62,7 +62,7 @@ def load(
         from hdlog.operations.stores import load as load_store
         from hdlog.operations.work import Settings
 
-        settings = Settings(master=master, memory=memory, lenient=lenient, say=progress.say)
+        settings = Settings(engine, master, memory, lenient, say=progress.say)
         summary = load_store(store, data, settings, overwrite)
     summarise(summary, json_)
 
@@ -126,7 +126,14 @@ def materialise(
 @click.option(
     "--delete", multiple=True, metavar="FILE", help="A file of facts to delete; may be given again."
 )
-@click.option("--quiet", is_flag=True, help="Do not print the facts that came and went.")
+@click.option(
+    "--from",
+    "changes",
+    multiple=True,
+    metavar="FILE",
+    help="A file of lines with + or - and a fact, as this command prints them; may be given again.",
+)
+@quiet_option
 @lenient
 @engine_choice
 @memory_budget
@@ -136,6 +143,7 @@ def update(
     store: Path,
     add: tuple[str, ...],
     delete: tuple[str, ...],
+    changes: tuple[str, ...],
     quiet: bool,
     lenient: bool,
     engine: EngineName,
@@ -149,10 +157,13 @@ def update(
 
     A line that begins with + is a fact that came, one with - a fact that went, asserted and derived facts alike.
     """
-    if not add and not delete:
-        raise UsageError("nothing to do; name files with --add or --delete")
+    if not add and not delete and not changes:
+        raise UsageError("nothing to do; name files with --add, --delete or --from")
+    if changes and (add or delete):
+        raise UsageError(
+            "--from says what comes and what goes; give --add and --delete in an update of their own"
+        )
     with show_progress(store) as progress:
-        from hdlog.operations.stores import change_lines
         from hdlog.operations.stores import update as update_store
         from hdlog.operations.work import Settings
 
@@ -166,16 +177,88 @@ def update(
             say=progress.say,
             tell=progress,
         )
-        summary = update_store(store, add, delete, settings)
+        summary = update_store(store, add, delete, settings, changes)
+    _tell(store, summary, quiet, json_)
+
+
+def _tell(store: Path, summary: dict[str, Any], quiet: bool, as_json: bool) -> None:
+    """Print what changed."""
+    from hdlog.operations.stores import change_lines
+
     change = summary.pop("change")
     try:
-        if not quiet and not json_:
+        if not quiet and not as_json:
             for line in change_lines(change):
                 print(line)
-        summarise(summary, json_)
+        summarise(summary, as_json)
     except KeyboardInterrupt:
         print(f"interrupted: the change is in {store}, the rest of it was not printed", file=sys.stderr)
         raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@click.command()
+@store_folder
+@click.option(
+    "--add", type=PATH, multiple=True, metavar="FILE", help="A rule file to add; may be given again."
+)
+@click.option(
+    "--remove",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="A file of rules to remove; may be given again.",
+)
+@click.option("--list", "list_", is_flag=True, help="Print the rules of the store.")
+@at_version
+@quiet_option
+@rule_dialect
+@engine_choice
+@memory_budget
+@limits
+@summary_as_json
+def rules(
+    store: Path,
+    add: tuple[Path, ...],
+    remove: tuple[Path, ...],
+    list_: bool,
+    version: int | None,
+    quiet: bool,
+    dialect: Dialect | None,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+    max_rounds: int | None,
+    max_facts: int | None,
+    json_: bool,
+) -> None:
+    """Add rules to a store and remove others, or list them.
+
+    What follows changes with them, and exactly that is printed, as `hdlog update` does. Rules to remove may have other names for their
+    variables.
+    """
+    if list_ == bool(add or remove):
+        raise UsageError("name files with --add or --remove, or say --list")
+    with show_progress(None if list_ else store) as progress:
+        from hdlog.operations.stores import change_rules, list_rules
+        from hdlog.operations.work import Settings
+
+        if list_:
+            text = list_rules(store, version)
+        else:
+            settings = Settings(
+                engine,
+                master,
+                memory,
+                max_rounds=max_rounds,
+                max_facts=max_facts,
+                say=progress.say,
+                tell=progress,
+            )
+            summary = change_rules(store, add, remove, settings, dialect)
+    if list_:
+        print(text)
+    else:
+        _tell(store, summary, quiet, json_)
 
 
 @click.command()
@@ -190,8 +273,21 @@ def update(
     help="The file (nt; - is standard output) or folder (csv, tsv, facts, parquet) to write to.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace what is in the folder of tables.")
+@at_version
+@engine_choice
+@memory_budget
 @summary_as_json
-def export(store: Path, format_: ExportFormat, out: Path | None, overwrite: bool, json_: bool) -> None:
+def export(
+    store: Path,
+    format_: ExportFormat,
+    out: Path | None,
+    overwrite: bool,
+    version: int | None,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+    json_: bool,
+) -> None:
     """Write the facts of a store to files.
 
     N-Triples go to one file, tables to a folder with a file for each predicate. Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
@@ -205,14 +301,16 @@ def export(store: Path, format_: ExportFormat, out: Path | None, overwrite: bool
             target = Path("export.nt" if format_ == "nt" else "export")
         elif str(out) == "-":
             target = None
-        summary = export_store(store, format_, target, Settings(say=progress.say), overwrite)
+        settings = Settings(engine, master, memory, say=progress.say)
+        summary = export_store(store, format_, target, settings, overwrite, version)
     summarise(summary, json_)
 
 
 @click.command()
 @store_folder
+@at_version
 @click.option("--json", "json_", is_flag=True, help="Print JSON in place of the table.")
-def info(store: Path, json_: bool) -> None:
+def info(store: Path, version: int | None, json_: bool) -> None:
     """Tell what is in a store.
 
     That is facts per predicate, asserted and derived, terms, rules, and sizes.
@@ -220,11 +318,86 @@ def info(store: Path, json_: bool) -> None:
     from hdlog.operations.stores import info as store_info
     from hdlog.report.store import as_table as store_table
 
-    contents = store_info(store)
+    contents = store_info(store, version)
     if json_:
         print(json.dumps(contents))
     else:
         print_table(store_table(contents))
+
+
+@click.command()
+@store_folder
+@click.option("--json", "json_", is_flag=True, help="Print JSON in place of the table.")
+def log(store: Path, json_: bool) -> None:
+    """Tell what has happened to a store.
+
+    That is when each version was made, by whom, and how many facts came and went. Versions that are kept can be read with --at.
+    """
+    from hdlog.operations.stores import log as store_log
+    from hdlog.report.store import log_table
+
+    entries = store_log(store)
+    if json_:
+        print(json.dumps(entries))
+    else:
+        print_table(log_table(entries))
+
+
+@click.command()
+@store_folder
+@click.option(
+    "--to", "version", type=int, required=True, metavar="VERSION", help="The version to go back to."
+)
+@summary_as_json
+def rollback(store: Path, version: int, json_: bool) -> None:
+    """Have a store say again what it said in an older version.
+
+    That is a new version, so it can be taken back as well.
+    """
+    from hdlog.operations.stores import rollback as roll_back
+
+    summarise(roll_back(store, version), json_)
+
+
+@click.command()
+@store_folder
+@click.option(
+    "--keep", type=click.IntRange(min=1), metavar="NUMBER", help="How many versions are kept from now on."
+)
+@engine_choice
+@memory_budget
+@summary_as_json
+def compact(
+    store: Path, keep: int | None, engine: EngineName, master: str, memory: float | None, json_: bool
+) -> None:
+    """Write a store anew, each fact once.
+
+    Updates do so by themselves when changes have piled up. Files of older versions go when these are kept no more.
+    """
+    with show_progress(store) as progress:
+        from hdlog.operations.stores import compact as compact_store
+        from hdlog.operations.work import Settings
+
+        summary = compact_store(store, Settings(engine, master, memory, say=progress.say), keep)
+    summarise(summary, json_)
+
+
+@click.command()
+@store_folder
+@click.option(
+    "--deep", is_flag=True, help="Also evaluate the rules anew, and compare all facts and supports."
+)
+@at_version
+@memory_budget
+@summary_as_json
+def verify(store: Path, deep: bool, version: int | None, memory: float | None, json_: bool) -> None:
+    """Read all of a store, and compare it with its checksums."""
+    with show_progress() as progress:
+        from hdlog.operations.stores import verify as verify_store
+        from hdlog.operations.work import Settings
+
+        summary = verify_store(store, Settings("columnar", memory=memory, say=progress.say), deep, version)
+    summarise(summary, json_)
 
 
 @click.command()

@@ -35,7 +35,7 @@ class Dictionary(Protocol):
         """The N-Triples text of each id, as large strings."""
 
     def integer_values(self, ids: Ids) -> NDArray[np.int64] | None:
-        """The numbers that ids stand for, if all of them are integers of 64 bits."""
+        """The numbers that ids stand for, if all of them are integers of 64 bits in their shortest form."""
 
     def double_values(self, ids: Ids) -> NDArray[np.float64] | None:
         """The numbers that ids stand for, if all of them are finite doubles."""

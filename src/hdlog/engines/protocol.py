@@ -301,6 +301,9 @@ class Hints(Generic[F, T]):
         """Whether the engine knows how many rows it makes, so that a rule can be evaluated in another way where they become too many."""
         return False
 
+    def take_care(self) -> None:
+        """Take nothing for granted in the update that follows: it cannot be run again."""
+
     def workers(self, changed: Iterable[F]) -> int:
         """How many rules are best evaluated at once, where so much has changed."""
         return 1

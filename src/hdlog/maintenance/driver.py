@@ -45,7 +45,7 @@ class Driver(Generic[R, F, T]):
         self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]
     ) -> dict[Predicate, NetChange[F]]:
         """Assert and retract facts, within a transaction; the exact net change of each predicate that changed."""
-        new = self.schedule.add_predicates(added)
+        new = self.schedule.add_predicates((*added, *removed))
         self.engine.note(partial(self.schedule.drop_last, new))
         return self._visit(self._sign(added, removed))
 

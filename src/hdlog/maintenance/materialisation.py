@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.program.model import Predicate
@@ -24,17 +24,47 @@ class View(Generic[F, T]):
         """large ones first"""
 
 
+T_co = TypeVar("T_co", covariant=True)
+
+
+class TableSource(Protocol[T_co]):
+    """Where tables are kept that nobody has asked for yet."""
+
+    def find(self, predicate: Predicate) -> T_co | None:
+        """The table of a predicate; None for one that is not known."""
+
+    def knows(self, predicate: Predicate) -> bool: ...
+
+    def sizes(self) -> Mapping[Predicate, int]:
+        """How many facts each predicate has."""
+
+
 class Materialisation(Generic[R, F, T]):
     def __init__(self, engine: Engine[R, F, T]) -> None:
         self.engine = engine
+        self.source: TableSource[T] | None = None
         self.tables: dict[Predicate, T] = {}
-        """of predicates, and of the paper's nodes"""
+        """of predicates, as far as somebody has asked for them, and of the paper's nodes"""
         self.views: dict[Predicate, View[F, T]] = {}
 
     def table(self, predicate: Predicate) -> T:
-        if predicate not in self.tables:
+        table = self.find(predicate)
+        if table is None:
             self.set_table(predicate, self.engine.table(predicate.arity))
         return self.tables[predicate]
+
+    def find(self, predicate: Predicate) -> T | None:
+        """The table of a predicate, if there is one."""
+        if predicate not in self.tables and self.source is not None:
+            kept = self.source.find(predicate)
+            if kept is not None:
+                self.tables[predicate] = kept
+        return self.tables.get(predicate)
+
+    def sizes(self) -> dict[Predicate, int]:
+        """How many facts each predicate has."""
+        kept = self.source.sizes() if self.source is not None else {}
+        return {**kept, **{p: self.engine.size(t) for p, t in self.tables.items()}}
 
     def set_table(self, predicate: Predicate, table: T) -> None:
         set_noted(self.engine, self.tables, predicate, table)

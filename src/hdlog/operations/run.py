@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -14,12 +14,13 @@ from hdlog.dialects import ENDINGS, Dialect
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import InputError, UsageError, WriteError, did_you_mean
+from hdlog.ingest.intake import Intake
 from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.program.directives import TableFile, table_file
 from hdlog.program.model import Predicate, Program
 from hdlog.program.types import attribute_layout
-from hdlog.reading.files import Chunk, find_splits, read_splits
-from hdlog.reading.objects import arities_in, check_arities, find_misspelt
+from hdlog.reading.files import find_splits, read_splits
+from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import FORMATS, Split, format_of
 from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.report.explain import describe
@@ -64,9 +65,7 @@ def run_program(
         f"{intake.rows:,} facts read in {loaded - started:.2f} s, "
         f"{len(reasoner):,} facts after materialisation in {done - loaded:.2f} s"
     ]
-    if intake.skipped:
-        lines.append(f"warning: {intake.skipped:,} malformed lines were skipped; the first of them:")
-        lines += [f"  {problem}" for problem in intake.problems[:10]]
+    lines += intake.warnings()
     lines += find_misspelt(program, facts)
     lines += unknown_predicates(program, reasoner)
     lines += write_results(program, reasoner, out)
@@ -80,24 +79,6 @@ def run_program(
         },
         "lines": lines,
     }
-
-
-class Intake:
-    """What is told of facts that have been read, and of lines that could not be."""
-
-    def __init__(self, program: Program) -> None:
-        self._arities = arities_in(program)
-        self.rows = self.skipped = 0
-        self.problems: list[str] = []
-
-    def watch(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The same chunks; facts that rules have with another number of arguments are refused."""
-        for chunk in chunks:
-            check_arities(self._arities, chunk.facts)
-            self.rows += chunk.rows
-            self.skipped += chunk.skipped
-            self.problems += chunk.problems
-            yield chunk
 
 
 def explain_program(

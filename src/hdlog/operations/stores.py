@@ -1,30 +1,32 @@
-"""What the commands on stores do: load, materialise, update, export, info, stream."""
+"""What the commands on stores do: load, materialise, update, rules, export, info, and the history of a store."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hdlog import interrupts
 from hdlog.dialects import Dialect
 from hdlog.errors import Source, StoreError, UsageError
-from hdlog.ingest.ingest import Loaded, ingest
-from hdlog.ingest.jobs import InProcess, Jobs, OnSpark
+from hdlog.ingest.intake import Intake
 from hdlog.operations.run import input_splits, read_rules, unknown_predicates
 from hdlog.operations.work import AnyWork, Settings, begin_work
-from hdlog.program.model import Program
-from hdlog.program.types import attribute_layout
-from hdlog.reading.objects import arities_in, check_arities, find_misspelt
+from hdlog.program.model import Predicate, Program, Rule
+from hdlog.program.normalise import is_auxiliary
+from hdlog.program.renaming import without_names
+from hdlog.reading.changes import read_changes
+from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
-from hdlog.reasoning import Update
-from hdlog.store.export import export, list_visible_facts, make_sheets
+from hdlog.reasoning import Reasoning, Update
+from hdlog.store import disk
+from hdlog.store.catalogue import Catalogue, Line
+from hdlog.store.export import export
 from hdlog.store.store import (
-    RuleFile,
+    MANIFEST,
     Store,
     check_place,
     create_store,
@@ -35,51 +37,32 @@ from hdlog.store.store import (
 from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
 from hdlog.writing.files import fact_lines, is_triple
+from hdlog.writing.sheets import Sheet
 
 _TABLE = "table:"
-_SMALL_INPUT = 48 << 20
-"""Bytes of files that are read in process: they are there before a Spark session has started."""
+_BYTES_A_FACT = 60
+"""Of text files, about."""
+Data = Sequence[str | Path | Mapping[str, Any]]
+"""Files, folders and patterns, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
 
 
-def jobs_for(splits: Sequence[Split], settings: Settings) -> tuple[Jobs, int]:
-    """Where files are read, and in how many parts at least."""
-    if size_of(splits) <= _SMALL_INPUT and settings.spark is None:
-        return InProcess(settings.say), 1
-    session = settings.session()
-    return OnSpark(session, settings.say), session.sparkContext.defaultParallelism
+@dataclass(frozen=True)
+class Given:
+    """What is to be read: splits of files, and DataFrames by predicate."""
+
+    splits: list[Split]
+    frames: dict[str, Any]
+
+    def estimate_facts(self) -> int:
+        return size_of(self.splits) // _BYTES_A_FACT
 
 
-def read_into(store: Store, splits: Sequence[Split], program: Program, settings: Settings) -> Loaded:
-    """Facts of files with ids of the store, which has their terms from now on."""
-    jobs, parallel = jobs_for(splits, settings)
-    loaded = ingest(store, splits, jobs, attribute_layout(program), settings.lenient, parallel)
-    check_arities(arities_in(program), (f.predicate for f in loaded.facts))
-    manifest = store.manifest
-    store.admit(
-        terms=loaded.terms,
-        typed=loaded.typed,
-        buckets=loaded.buckets,
-        term_files=(*manifest.term_files, *loaded.term_files),
-        skolem_files=(*manifest.skolem_files, *loaded.skolem_files),
-    )
-    return loaded
-
-
-def splits_of(
-    store: Store, data: Sequence[str | Path | Mapping[str, Any]], settings: Settings
-) -> list[Split]:
-    """What is to be read: files, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
+def find_data(data: Data, settings: Settings) -> Given:
     files = [d for d in data if not isinstance(d, Mapping) and not str(d).startswith(_TABLE)]
-    splits = find_splits(files) if files else []
     frames = {n: f for d in data if isinstance(d, Mapping) for n, f in d.items()}
     for name in (str(d).removeprefix(_TABLE) for d in data if str(d).startswith(_TABLE)):
         frames[name.split(".")[-1]] = _table(settings.session(), name)
-    for name, frame in frames.items():
-        settings.say(f"reading {name} from Spark")
-        folder = store.make_staging_folder() / "table"
-        frame.write.parquet(str(folder))
-        splits += [replace(split, name=name) for split in find_splits([folder])]
-    return splits
+    return Given(find_splits(files) if files else [], frames)
 
 
 def _table(spark: Any, name: str) -> Any:
@@ -89,38 +72,31 @@ def _table(spark: Any, name: str) -> Any:
     return spark.table(name)
 
 
-def load(
-    folder: Path,
-    data: Sequence[str | Path | Mapping[str, Any]],
-    settings: Settings,
-    overwrite: bool = False,
-) -> dict[str, Any]:
+# Making.
+
+
+def load(folder: Path, data: Data, settings: Settings, overwrite: bool = False) -> dict[str, Any]:
     """Files, tables of Spark and DataFrames into a new store, without reasoning."""
     started = time.perf_counter()
     with build_store(folder, overwrite) as store:
-        loaded = read_into(store, splits_of(store, data, settings), Program(), settings)
-        with interrupts.Guard():
-            store.commit(facts=loaded.facts)
+        given = find_data(data, settings)
+        work = begin_work(store, Program(), settings, given.estimate_facts(), bool(given.frames))
+        intake = work.load(given.splits, given.frames)
     seconds = time.perf_counter() - started
+    counts = store.manifest.counts
     return {
-        "read": loaded.read,
-        "facts": loaded.rows,
-        "terms": loaded.terms,
-        "skipped": loaded.skipped,
-        "problems": list(loaded.problems),
+        "engine": work.engine_name,
+        "read": intake.rows,
+        "facts": counts["facts"],
+        "terms": counts["terms"],
+        "skipped": intake.skipped,
+        "problems": intake.problems,
         "seconds": {"load": seconds},
         "lines": [
-            f"{loaded.rows:,} facts and {loaded.terms:,} terms in {folder}, {seconds:.1f} s",
-            *_skips(loaded),
+            f"{counts['facts']:,} facts and {counts['terms']:,} terms in {folder}, {seconds:.1f} s",
+            *intake.warnings(),
         ],
     }
-
-
-def _skips(loaded: Loaded) -> list[str]:
-    if not loaded.skipped:
-        return []
-    more = [f"  {problem}" for problem in loaded.problems]
-    return [f"warning: {loaded.skipped:,} malformed lines were skipped; the first of them:", *more]
 
 
 @contextmanager
@@ -135,7 +111,7 @@ def build_store(folder: Path, overwrite: bool) -> Iterator[Store]:
         try:
             yield store
         except BaseException:
-            if (folder / "manifest.json").exists():
+            if (folder / MANIFEST).exists():
                 with suppress(StoreError):  # damaged, and so it stays
                     open_store(folder).clean()
             elif is_new:
@@ -146,7 +122,7 @@ def build_store(folder: Path, overwrite: bool) -> Iterator[Store]:
 
 def materialise(
     rules: Sequence[Path],
-    data: Sequence[str | Path | Mapping[str, Any]],
+    data: Data,
     folder: Path,
     settings: Settings,
     fact_folder: Path = Path(),
@@ -159,39 +135,49 @@ def materialise(
     program = read_texts(texts)
     named = input_splits(program, fact_folder)
     with build_store(folder, overwrite) as store:
-        loaded = read_into(store, [*named, *splits_of(store, data, settings)], program, settings)
+        given = find_data(data, settings)
+        given = replace(given, splits=[*named, *given.splits])
+        work = begin_work(store, program, settings, given.estimate_facts(), bool(given.frames))
+        facts, intake = work.read(given.splits, program, given.frames)
         read_ = time.perf_counter()
-        work = begin_work(store, program, settings, loaded.rows)
-        reasoner = work.start(restore=False)
-        reasoner.materialise(work.gate.read_facts(loaded.facts))
-        done = time.perf_counter()
-        kept = tuple(RuleFile(t.source.name, t.dialect, t.source.text) for t in texts)
-        work.commit(rules=kept, materialised=True, tuning=settings.tuning.as_dict())
+        reasoner = work.reasoner
+        with committing(
+            work,
+            rules=[(t.source.name, t.dialect, t.source.text) for t in texts],
+            materialised=True,
+            tuning=settings.tuning.as_dict(),
+        ) as completed:
+            reasoner.materialise(facts)
+        done = completed[-1]
     end = time.perf_counter()
+    asserted = store.manifest.counts["asserted"]
     lines = [
         f"engine: {work.engine_name} ({work.why})",
-        f"{loaded.rows:,} facts read in {read_ - started:.1f} s, {len(reasoner):,} after materialisation in "
+        f"{asserted:,} facts read in {read_ - started:.1f} s, {len(reasoner):,} after materialisation in "
         f"{done - read_:.1f} s, written to {folder} in {end - done:.1f} s",
-        *_skips(loaded),
-        *find_misspelt(program, (f.predicate for f in loaded.facts)),
+        *intake.warnings(),
+        *find_misspelt(program, intake.predicates),
         *unknown_predicates(program, reasoner),
     ]
     return {
         "engine": work.engine_name,
         "why": work.why,
-        "read": loaded.read,
-        "given": loaded.rows,
+        "read": intake.rows,
+        "given": asserted,
         "facts": len(reasoner),
-        "skipped": loaded.skipped,
+        "skipped": intake.skipped,
         "seconds": {"load": read_ - started, "materialise": done - read_, "write": end - done},
         "lines": lines,
     }
 
 
+# Changing.
+
+
 def read_program(store: Store) -> Program:
     """The program of a store."""
-    rules = store.manifest.rules
-    return read_texts([RuleText(Source(r.name, r.text), r.dialect) for r in rules])  # type: ignore[arg-type]
+    texts = [RuleText(Source(r.name, text), r.dialect) for r, text in store.read_rules()]  # type: ignore[arg-type]
+    return read_texts(texts)
 
 
 @dataclass
@@ -201,25 +187,64 @@ class Living:
     work: AnyWork
     program: Program
 
-    def update(self, changes: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[Update, list[Loaded]]:
-        """Files to add and to delete, in turn; the net change of all of them, not committed yet."""
-        store, settings = self.work.store, self.work.settings
-        loaded, updates = [], []
+    def update(
+        self,
+        changes: Sequence[tuple[Data, Data]],
+        tell: Callable[[Update], None] = lambda _: None,
+        **more: Any,
+    ) -> tuple[Update, list[Intake]]:
+        """Data to add and to delete, in turn; the net change of all of them, which is in the store then, and was told before."""
+        intakes: list[Intake] = []
+        updates = []
         for pair in changes:
             both = []
-            for files in pair:
-                before = store.manifest
-                ingested = read_into(store, find_splits(files), self.program, settings) if files else None
-                if ingested is not None:
-                    after = store.manifest
-                    self.work.gate.read_terms(
-                        after.term_files[len(before.term_files) :],
-                        after.skolem_files[len(before.skolem_files) :],
-                    )
-                    loaded.append(ingested)
-                both.append(self.work.gate.read_facts(ingested.facts) if ingested is not None else {})
+            for data in pair:
+                given = find_data(data, self.work.settings) if data else Given([], {})
+                facts, intake = self.work.read(given.splits, self.program, given.frames)
+                intakes.append(intake)
+                both.append(facts)
             updates.append((both[0], both[1]))
-        return self.work.reasoner.update_in_turn(updates), loaded
+        return self.apply(updates, tell, **more), intakes
+
+    def apply(
+        self,
+        updates: Sequence[tuple[Any, Any]],
+        tell: Callable[[Update], None] = lambda _: None,
+        **more: Any,
+    ) -> Update:
+        """Facts of the engine, likewise."""
+        with committing(self.work, tell, **more):
+            return self.work.reasoner.update_in_turn(updates)
+
+    def change_rules(self, program: Program, rules: Sequence[tuple[str, str, str]]) -> Update:
+        """Another program, in the words of rule files; what that changed is in the store then."""
+        reasoner = self.work.reasoner
+        with committing(self.work, rules=rules, materialised=True, tuning=reasoner.driver.tuning.as_dict()):
+            change = reasoner.change_program(program)
+        self.program = program
+        return change
+
+
+@contextmanager
+def committing(
+    work: AnyWork, tell: Callable[[Update], None] = lambda _: None, **more: Any
+) -> Iterator[list[float]]:
+    """A change within this is one of the store, too, or, after any error, none at all. When it was complete is noted."""
+    completed: list[float] = []
+
+    def commit(changes: Sequence[Update]) -> None:
+        completed.append(time.perf_counter())
+        for change in changes:
+            tell(change)
+        counts = [change.count() for change in changes] or [(len(work.reasoner), 0)]
+        came, went = (sum(several) for several in zip(*counts, strict=True))
+        work.commit(came, went, **more)
+
+    work.reasoner.before_commit = commit
+    try:
+        yield completed
+    finally:
+        work.reasoner.before_commit = None
 
 
 @contextmanager
@@ -229,41 +254,57 @@ def open_for_update(folder: Path, settings: Settings) -> Iterator[Living]:
     with lock_folder(folder):
         store = open_store(folder)
         store.clean()
-        program = read_program(store)
-        if store.manifest.tuning:
-            tuning = Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers)
-            settings = replace(settings, tuning=tuning)
-        rows = sum(f.rows for f in store.manifest.facts)
-        work = begin_work(store, program, settings, rows)
-        work.start(restore=True)
-        yield Living(work, program)
+        living = begin_living(store, settings)
+        yield living
         store.clean()
 
 
-def update(folder: Path, add: Sequence[str], delete: Sequence[str], settings: Settings) -> dict[str, Any]:
-    """Add and delete the facts of files; the exact change of what holds."""
+def begin_living(store: Store, settings: Settings) -> Living:
+    program = read_program(store)
+    if store.manifest.tuning:
+        tuning = Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers)
+        settings = replace(settings, tuning=tuning)
+    return Living(begin_work(store, program, settings, store.manifest.counts.get("facts", 0)), program)
+
+
+def update(
+    folder: Path,
+    add: Sequence[str],
+    delete: Sequence[str],
+    settings: Settings,
+    changes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Add and delete the facts of files, and what files of `+` and `-` lines say; the exact change of what holds."""
     started = time.perf_counter()
     find_splits([*add, *delete])
     with open_for_update(folder, settings) as living:
         ready = time.perf_counter()
-        change, loaded = living.update([(add, delete)])
+        engine = living.work.engine
+        listed = []
+        for path in changes:
+            come, go = read_changes(path, living.program)
+            listed.append((engine.encode_chunks(come), engine.encode_chunks(go)))
+        intakes: list[Intake] = []
+        if listed:
+            change = living.apply(listed)
+        else:
+            change, intakes = living.update([(add, delete)])
         for table in (*change.added.values(), *change.removed.values()):
             table.hold()
         done = time.perf_counter()
-        living.work.commit()
-    end = time.perf_counter()
     lines = [
         f"engine: {living.work.engine_name} ({living.work.why})",
-        f"{change} in {done - ready:.2f} s; the store was read in {ready - started:.1f} s and written in {end - done:.1f} s",
-        *(line for part in loaded for line in _skips(part)),
-        *find_misspelt(living.program, (f.predicate for part in loaded for f in part.facts)),
+        f"{change} in {done - ready:.2f} s; the store was opened in {ready - started:.2f} s",
+        *(line for intake in intakes for line in intake.warnings()),
+        *find_misspelt(living.program, (p for intake in intakes for p in intake.predicates)),
     ]
     return {
         "engine": living.work.engine_name,
+        "version": living.work.store.manifest.version,
         "added": {str(p): len(t) for p, t in change.added.items()},
         "removed": {str(p): len(t) for p, t in change.removed.items()},
         "change": change,
-        "seconds": {"open": ready - started, "update": done - ready, "write": end - done},
+        "seconds": {"open": ready - started, "update": done - ready},
         "lines": lines,
     }
 
@@ -275,49 +316,239 @@ def change_lines(change: Update) -> Iterator[str]:
             yield from (f"{sign} {line}" for line in fact_lines(table.sheet(predicate)))
 
 
-def info(folder: Path) -> dict[str, Any]:
-    """What is in a store, from its manifest."""
-    store = open_store(folder)
-    manifest = store.manifest
-    facts = sorted(list_visible_facts(store), key=lambda f: -f.rows)
+# Rules that come and go.
+
+
+def change_rules(
+    folder: Path,
+    add: Sequence[Path],
+    remove: Sequence[Path],
+    settings: Settings,
+    dialect: Dialect | None = None,
+) -> dict[str, Any]:
+    """Add the rules of files to a store, and remove those of others; the exact change of what holds."""
+    with open_for_update(folder, settings) as living:
+        texts = [RuleText(Source(r.name, t), r.dialect) for r, t in living.work.store.read_rules()]  # type: ignore[arg-type]
+        texts = _without(texts, read_rules(list(remove), dialect)) if remove else texts
+        if add:
+            texts += [t for t in read_rules(list(add), dialect) if t not in texts]
+        program = read_texts(texts)
+        change = living.change_rules(program, [(t.source.name, t.dialect, t.source.text) for t in texts])
+        for table in (*change.added.values(), *change.removed.values()):
+            table.hold()
     return {
-        "folder": str(folder),
-        "snapshot": manifest.snapshot,
-        "created": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(manifest.created)),
-        "version": manifest.version,
-        "materialised": manifest.materialised,
-        "facts": sum(f.rows for f in facts),
-        "asserted": sum(f.asserted for f in facts),
-        "derived": sum(f.rows - f.asserted for f in facts),
-        "terms": manifest.terms,
-        "skolems": sum(f.rows for f in manifest.skolem_files),
-        "rules": len(read_program(store).rules),
-        "rule_files": [r.name for r in manifest.rules],
-        "method": manifest.tuning.get("method", ""),
-        "bytes": sum(f.bytes for f in manifest.files()),
-        "predicates": [
-            {
-                "name": f.name,
-                "arity": f.arity,
-                "facts": f.rows,
-                "asserted": f.asserted,
-                "derived": f.rows - f.asserted,
-                "distinct": [round(d) for d in f.distinct],
-                "bytes": sum(file.bytes for file in f.files),
-                "folder": f"facts/{f.number}",
-            }
-            for f in facts
-        ],
-        "streams": manifest.batches,
+        "rules": len(program.rules),
+        "version": living.work.store.manifest.version,
+        "added": {str(p): len(t) for p, t in change.added.items()},
+        "removed": {str(p): len(t) for p, t in change.removed.items()},
+        "change": change,
+        "lines": [f"{len(program.rules):,} rules; {change}"],
     }
 
 
+def _without(texts: Sequence[RuleText], gone: Sequence[RuleText]) -> list[RuleText]:
+    """Rule files without the rules of others; all of them must be there, whatever their variables are called."""
+    from hdlog.text.write import write
+
+    unwanted = {without_names(rule): rule for rule in read_texts(list(gone)).rules}
+    missing = dict(unwanted)
+    kept: list[RuleText] = []
+    for text in texts:
+        program = read_texts([text])
+        same = [without_names(rule) for rule in program.rules]
+        rest: tuple[Rule, ...] = tuple(
+            r for r, s in zip(program.rules, same, strict=True) if s not in unwanted
+        )
+        for s in same:
+            missing.pop(s, None)
+        if len(rest) == len(program.rules):
+            kept.append(text)
+        elif rest:
+            smaller = replace(program, rules=rest)
+            kept.append(RuleText(Source(text.source.name, write(smaller, text.dialect)), text.dialect))
+    if missing:
+        names = ", ".join(sorted({h.name for r in missing.values() for h in r.heads}))
+        raise UsageError(f"cannot remove rules that are not in the store: {names}")
+    return kept
+
+
+def list_rules(folder: Path, version: int | None = None) -> str:
+    with open_for_reading(folder, version) as store:
+        return "\n".join(f"# {rules.name}\n{text.rstrip()}" for rules, text in store.read_rules())
+
+
+# Versions.
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    """What has happened to a store, the newest first."""
+    with open_for_reading(folder) as store:
+        kept = store.kept_versions()
+        return [
+            {
+                "version": e.version,
+                "created": _moment(e.created),
+                "by": e.by,
+                "command": e.command,
+                "added": e.added,
+                "removed": e.removed,
+                "facts": e.facts,
+                "kept": e.version in kept,
+            }
+            for e in reversed(store.log())
+        ]
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+
+
+def rollback(folder: Path, version: int) -> dict[str, Any]:
+    """Have a store say again what it said in an older version, which is kept; as a new version."""
+    with lock_folder(folder):
+        store = open_store(folder)
+        old = open_store(folder, version).manifest
+        newest = store.manifest
+        store.manifest = replace(old, entry=newest.entry, history=newest.history, keep=newest.keep)
+        facts = old.counts.get("facts", 0) - newest.counts.get("facts", 0)
+        store.commit(max(0, facts), max(0, -facts))
+        store.clean()
+    return {
+        "version": store.manifest.version,
+        "lines": [f"version {store.manifest.version} says what version {version} said"],
+    }
+
+
+def compact(folder: Path, settings: Settings, keep: int | None = None) -> dict[str, Any]:
+    """Put the files of a store together, so that it has each fact once; older versions go, but for as many as are to be kept."""
+    started = time.perf_counter()
+    with open_for_update(folder, settings) as living:
+        before = sum(f.bytes for f in living.work.store.manifest.files())
+        changes = living.work.gate.compact()
+        living.work.store.commit(**changes, **({"keep": keep} if keep is not None else {}))
+        living.work.gate.settle()
+        after = sum(f.bytes for f in living.work.store.manifest.files())
+    seconds = time.perf_counter() - started
+    return {
+        "version": living.work.store.manifest.version,
+        "bytes": after,
+        "lines": [f"{before / 1e6:,.1f} MB are {after / 1e6:,.1f} MB now, {seconds:.1f} s"],
+    }
+
+
+def verify(
+    folder: Path, settings: Settings, deep: bool = False, version: int | None = None
+) -> dict[str, Any]:
+    """Read every file of a store and compare it with its checksum; if `deep`, also compare all facts and supports with those that follow
+    from the asserted ones."""
+    with open_for_reading(folder, version) as store:
+        files = list({f.path: f for f in store.manifest.files()}.values())
+        for file in files:
+            settings.say(f"checking {file.path}")
+            disk.check(folder, file)
+        lines = [
+            f"{len(files):,} files are as they were written, {sum(f.bytes for f in files) / 1e6:,.1f} MB"
+        ]
+        if deep:
+            lines.append(_compare_with_fresh(store, settings))
+    return {"files": len(files), "lines": lines}
+
+
+def _compare_with_fresh(store: Store, settings: Settings) -> str:
+    living = begin_living(store, replace(settings, engine="columnar"))
+    kept, engine = living.work.reasoner, living.work.engine
+    asserted = {}
+    for predicate in kept.driver.kept.sizes():
+        table = kept.driver.kept.find(predicate)
+        assert table is not None, "it has a size"
+        facts = engine.select_asserted(table, engine.facts(table))
+        if engine.count(facts):
+            asserted[predicate] = facts
+    fresh = Reasoning(engine, tuning=living.work.settings.tuning)
+    fresh.add_program(living.program.without_facts())
+    fresh.materialise(asserted)
+    different = []
+    for predicate in dict.fromkeys((*kept.driver.kept.sizes(), *fresh.driver.kept.sizes())):
+        tables = [r.driver.kept.find(predicate) for r in (kept, fresh)]
+        rows = [set() if t is None else set(engine.supports(t)) for t in tables]
+        if rows[0] != rows[1]:
+            different.append(f"{predicate} ({len(rows[0] ^ rows[1]):,} facts)")
+    if different:
+        raise StoreError(
+            f"{store.folder}: not what follows from the asserted facts: {', '.join(different[:5])}"
+        )
+    return f"{len(fresh):,} facts, and their supports, are what follows from the asserted ones"
+
+
+# Reading.
+
+
+def visible_lines(store: Store) -> list[Line]:
+    """The predicates that a user knows."""
+    return [line for line in Catalogue(store).lines() if line.rows and not is_auxiliary(line.name)]
+
+
+def info(folder: Path, version: int | None = None) -> dict[str, Any]:
+    """What is in a store, from its manifest and its catalogue."""
+    with open_for_reading(folder, version) as store:
+        manifest = store.manifest
+        lines = sorted(visible_lines(store), key=lambda line: -line.rows)
+        return {
+            "folder": str(folder),
+            "version": manifest.version,
+            "versions": store.kept_versions(),
+            "created": _moment(manifest.entry.created),
+            "program_version": manifest.program_version,
+            "materialised": manifest.materialised,
+            "facts": sum(line.rows for line in lines),
+            "asserted": sum(line.asserted for line in lines),
+            "derived": sum(line.rows - line.asserted for line in lines),
+            "terms": manifest.counts.get("terms", 0),
+            "skolems": manifest.counts.get("skolems", 0),
+            "rules": len(read_program(store).rules),
+            "rule_files": [r.name for r in manifest.rules],
+            "method": manifest.tuning.get("method", ""),
+            "bytes": sum(f.bytes for f in manifest.files()),
+            "image": manifest.image is not None,
+            "predicates": [
+                {
+                    "name": line.name,
+                    "arity": line.arity,
+                    "facts": line.rows,
+                    "asserted": line.asserted,
+                    "derived": line.rows - line.asserted,
+                    "distinct": [round(d) for d in line.distinct],
+                    "number": line.number,
+                }
+                for line in lines
+            ],
+            "streams": dict(manifest.batches),
+        }
+
+
+def make_sheets(work: AnyWork, store: Store) -> list[Sheet]:
+    """The facts of a store, a sheet for each predicate."""
+    reasoner = work.reasoner
+
+    def sheet(predicate: Predicate, rows: int) -> Sheet:
+        names = reasoner.column_names(predicate)
+        table = lambda: reasoner.decode(predicate, reasoner.facts(predicate)).sheet(predicate).batches()  # noqa: E731
+        return Sheet(predicate, rows, table, names)
+
+    return [sheet(line.predicate, line.rows) for line in visible_lines(store)]
+
+
 def export_store(
-    folder: Path, format_: str, out: Path | None, settings: Settings, overwrite: bool = False
+    folder: Path,
+    format_: str,
+    out: Path | None,
+    settings: Settings,
+    overwrite: bool = False,
+    version: int | None = None,
 ) -> dict[str, Any]:
     started = time.perf_counter()
-    with open_for_reading(folder) as store:
-        sheets = make_sheets(store, read_program(store))
+    with open_for_reading(folder, version) as store:
+        sheets = make_sheets(begin_living(store, settings).work, store)
         written, left = export(sheets, format_, out, settings.say, overwrite)
     seconds = time.perf_counter() - started
     lines = [f"{written:,} facts written to {out or 'standard output'} in {seconds:.1f} s"]

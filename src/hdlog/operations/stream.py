@@ -95,9 +95,12 @@ class Stream:
             if path not in paths:
                 self.tell(f"batch {number}: {path.name} is gone, and left out")
         started = time.perf_counter()
-        change, _ = self.living.update([_sides(path) for path in paths])
-        self._write(change, number, paths)
-        work.commit(batches={**work.store.manifest.batches, self.name: number})
+        batches = {**work.store.manifest.batches, self.name: number}
+        change, _ = self.living.update(
+            [_sides(path) for path in paths],
+            lambda change: self._write(change, number, paths),
+            batches=batches,
+        )
         self.tell(
             f"batch {number}: {', '.join(p.name for p in paths)}: {change} in {time.perf_counter() - started:.2f} s"
         )

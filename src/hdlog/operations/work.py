@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, cast
 
 from hdlog import interrupts
 from hdlog.engines.columnar.budget import Budget, parse_size
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Engine, F, R, T
+from hdlog.ingest.intake import Intake, encode_table
 from hdlog.maintenance.trace import Event, Limits, Trace
-from hdlog.program.model import Program
+from hdlog.program.model import Predicate, Program
+from hdlog.program.types import attribute_layout
+from hdlog.reading.files import read_splits
+from hdlog.reading.splits import Split, size_of
 from hdlog.reasoning import Reasoning
 from hdlog.store.columnar import EmbeddedGate
 from hdlog.store.gate import Gate
+from hdlog.store.manifest import RuleFile
 from hdlog.store.store import Store
 from hdlog.tuning import Tuning
 
 EngineName = Literal["auto", "columnar", "spark"]
 _BYTES_A_FACT = 120
 """Of the embedded engine, with what is derived, terms and indexes."""
+_SMALL_INPUT = 48 << 20
+"""Bytes of files that the driver reads: tasks for them would take longer to start."""
 
 
 @dataclass
@@ -64,42 +71,84 @@ class Work(Generic[R, F, T]):
         program: Program,
         settings: Settings,
         engine: Engine[R, F, T],
-        gate: Gate[F, T],
+        gate: Gate[T],
         chosen: tuple[str, str],
     ) -> None:
-        self.store, self.program, self.settings = store, program, settings
+        self.store, self.settings = store, settings
         self.engine, self.gate = engine, gate
         self.engine_name, self.why = chosen
-        self.settings.say("reading terms")
-        self.gate.read_terms(store.manifest.term_files, store.manifest.skolem_files)
-
-    def start(self, restore: bool) -> Reasoning[R, F, T]:
-        """Reasoning with nothing but the program's own facts, or with the store's snapshot."""
-        settings = self.settings
         trace = Trace(Limits(settings.max_rounds, settings.max_facts), settings.tell)
-        self.reasoner = Reasoning(self.engine, trace, settings.tuning)
-        if not restore:
-            self.reasoner.add_program(self.program)
-            return self.reasoner
-        settings.say("reading facts")
-        tables = self.reasoner.restore(self.program, [f.predicate for f in self.store.manifest.facts])
-        self.gate.fill(tables)
-        return self.reasoner
+        self.reasoner = Reasoning(engine, trace, settings.tuning)
+        if store.manifest.version or store.manifest.facts:
+            self.reasoner.restore(program, gate)
+        else:
+            self.reasoner.add_program(program)
 
-    def commit(self, **more: Any) -> None:
-        self.settings.say("writing the snapshot")
+    def read(
+        self, splits: Sequence[Split], program: Program, frames: Mapping[str, Any]
+    ) -> tuple[dict[Predicate, F], Intake]:
+        """The facts of files and of DataFrames, for the engine, and what is told of them."""
+        self.settings.say("reading facts")
+        intake = Intake(program)
+        if self.engine_name == "spark" and size_of(splits) > _SMALL_INPUT:
+            from hdlog.ingest.pipeline import ingest
+
+            facts: dict[Predicate, F] = ingest(  # type: ignore[assignment]
+                self.engine, splits, intake, attribute_layout(program), self.settings.lenient
+            )
+        else:
+            chunks = read_splits(splits, attribute_layout(program), self.settings.lenient)
+            facts = self.engine.encode_chunks(intake.watch(chunks))
+        for name, frame in frames.items():
+            for predicate, more in encode_table(self.engine, program, name, frame).items():
+                facts[predicate] = self.engine.union(facts[predicate], more) if predicate in facts else more
+                intake.add(predicate, self.engine.count(more))
+        return facts, intake
+
+    def load(self, splits: Sequence[Split], frames: Mapping[str, Any]) -> Intake:
+        """Facts of files and DataFrames into a new store, without reasoning."""
+        if self.engine_name == "spark" and not frames:
+            from hdlog.ingest.pipeline import Parsed
+
+            intake = Intake(Program())
+            engine, gate = cast(Any, self.engine), cast(Any, self.gate)
+            parsed = Parsed(engine, splits, intake, {}, self.settings.lenient)
+            parsed.note_terms()
+            changes = gate.load(parsed)
+            self.store.commit(changes["counts"]["facts"], **changes)
+            parsed.release()
+            return intake
+        facts, intake = self.read(splits, Program(), frames)
+        self.reasoner.before_commit = lambda _: self.commit(added=len(self.reasoner))
+        self.reasoner.materialise(facts)
+        return intake
+
+    def commit(self, added: int = 0, removed: int = 0, **more: Any) -> None:
+        """Write what has changed, as the next version of the store; `rules` are names, dialects and texts."""
+        self.settings.say("writing")
         changes = self.gate.save(self.reasoner.stored_tables())
+        if "rules" in more:
+            more["rules"] = self._write_rules(more["rules"])
         with interrupts.Guard():
-            self.store.commit(**{**changes, **more})
+            self.store.commit(added, removed, **{**changes, **more})
+            self.gate.settle()
+
+    def _write_rules(self, rules: Sequence[tuple[str, str, str]]) -> tuple[RuleFile, ...]:
+        return tuple(
+            RuleFile(name, dialect, self.store.write_bytes("rules", "txt", text.encode()))
+            for name, dialect, text in rules
+        )
 
 
 AnyWork = Work[Any, Any, Any]
 """On the engine that was chosen."""
 
 
-def begin_work(store: Store, program: Program, settings: Settings, facts: int) -> AnyWork:
-    """On the engine that is asked for, or suits so many facts."""
-    chosen = choose_engine(settings, facts)
+def begin_work(
+    store: Store, program: Program, settings: Settings, facts: int, on_spark: bool = False
+) -> AnyWork:
+    """On the engine that is asked for, or suits so many facts and where they are."""
+    chosen = choose_engine(settings, facts, on_spark)
     if chosen[0] == "spark":
         from hdlog.engines.spark.engine import SparkEngine
         from hdlog.store.spark import SparkGate
@@ -111,10 +160,12 @@ def begin_work(store: Store, program: Program, settings: Settings, facts: int) -
     return Work(store, program, settings, embedded, EmbeddedGate(store, embedded), chosen)
 
 
-def choose_engine(settings: Settings, facts: int) -> tuple[str, str]:
+def choose_engine(settings: Settings, facts: int, on_spark: bool = False) -> tuple[str, str]:
     """Which engine, and why."""
     if settings.engine != "auto":
         return settings.engine, "as asked for"
+    if on_spark:
+        return "spark", "there are tables of Spark among the data"
     need, room = facts * _BYTES_A_FACT, settings.budget.memory
     if need < room:
         return "columnar", f"{facts:,} facts need about {need / 1e9:.1f} of {room / 1e9:.1f} GB"

@@ -6,7 +6,7 @@ Equality ignores where something was read (spans) and which prefixes a text used
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal as Choice
 from typing import NamedTuple
@@ -240,6 +240,9 @@ class Program:
         """Whether an atom has a variable in place of a predicate or class, so that it is about all of them."""
         atoms = (a for r in self.rules for a in (*r.heads, *(b for b, _ in body_atoms(r.body))))
         return any(a.is_triple for a in atoms)
+
+    def without_facts(self) -> Program:
+        return replace(self, rules=tuple(r for r in self.rules if not r.is_fact))
 
     def __add__(self, other: Program) -> Program:
         return Program(

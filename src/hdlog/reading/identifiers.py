@@ -1,18 +1,23 @@
 """Terms as 64-bit ids, the same in every store and on Spark.
 
-A term with a text has a place in the dictionary: ids count up from 0. An integer in its shortest form is its own id, and
-a Skolem term's id is a hash of its name and arguments, so that rules make both without asking the dictionary.
+An id follows from its term, so that nobody has to ask for it: an integer in its shortest form is its own id, that of any other term with a
+text is a hash of the text, and that of a Skolem term a hash of its name and arguments. Hashes are Spark's `xxhash64`, cut to
+62 bits. Two texts with the same hash are found when the second comes, and then the second has an id that a store notes
+(docs/decisions/0011).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hdlog.program.terms import XSD_INTEGER
+from hdlog.reading.arrays import string_bytes
+from hdlog.reading.hashing import hash_texts
 
 StoreIds = NDArray[np.int64]
 INTEGERS = -(1 << 62)
@@ -20,7 +25,9 @@ INTEGERS = -(1 << 62)
 INTEGER_LIMIT = 1 << 61
 """Integers from here on, of either sign, have a text in the dictionary."""
 SKOLEMS = 1 << 62
-"""Ids from here on are Skolem terms."""
+"""Ids from here on are Skolem terms; those from 0 on are hashes of texts."""
+HASHED = SKOLEMS - 1
+"""The bits of a hash that count."""
 INTEGER_MARK = f'"^^<{XSD_INTEGER}>'
 
 _P1, _P2, _P3, _P4, _P5 = (
@@ -33,6 +40,32 @@ _P1, _P2, _P3, _P4, _P5 = (
         0x27D4EB2F165667C5,
     )
 )
+
+
+def text_ids(texts: pa.Array, clashes: Mapping[str, int] | None = None) -> StoreIds:
+    """The ids of terms with a text, none of which is an integer in its shortest form or a Skolem term.
+
+    `clashes` are texts that have other ids, because another text has their hash.
+    """
+    data, starts = string_bytes(texts)
+    ids: StoreIds = (hash_texts(data, starts) & np.uint64(HASHED)).view(np.int64)
+    if clashes:
+        for text, identifier in clashes.items():
+            for place in np.flatnonzero(ids == text_hash(text)).tolist():
+                if texts[place].as_py() == text:
+                    ids[place] = identifier
+    return ids
+
+
+def text_hash(text: str) -> int:
+    return int(text_ids(pa.array([text]))[0])
+
+
+def next_id(identifier: int) -> int:
+    """What a text gets whose id is taken, and if that is taken as well, again."""
+    return int(
+        _hash_long(np.array([identifier], np.uint64), np.array([42], np.uint64))[0] & np.uint64(SKOLEMS - 1)
+    )
 
 
 def inline_integer(text: str) -> int | None:

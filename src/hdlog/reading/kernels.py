@@ -693,6 +693,38 @@ def intern(
     return count if seen >= np.uint64(0) else -1
 
 
+@kernel(f"void({_BYTES}, i8[::1], i8[::1], b1, u8[::1], u1[::1], i8[::1], i8[::1])", work=1)
+def look_up(
+    data: Bytes, begins: Places, ends: Places, bare: bool,
+    slots: Slots, texts: Bytes, starts: Places, ids: Places,
+) -> None:  # fmt: skip
+    """The id of each term in `data` that a table has, or that says it itself; -1 for the others. The table is as in `intern`."""
+    longest = 0
+    for n in range(begins.shape[0]):
+        longest = max(longest, ends[n] - begins[n])
+    scratch = np.empty(2 * longest + 2, np.uint8)
+    for n in range(begins.shape[0]):
+        low, high = begins[n], ends[n]
+        if not bare and data[low] == _QUOTE:
+            ids[n] = _integer(data, low, high)
+            if ids[n]:
+                continue
+        if bare and not _is_special(data, low, high, True):
+            slot = _slot(data, low, high, _hash(data, low, high, _TWO_QUOTES), slots, texts, starts, 1)
+        elif not bare and _is_canonical(data, low, high):
+            slot = _slot(data, low, high, _hash_text(data, low, high), slots, texts, starts, 0)
+        else:
+            if bare:
+                stop = _quote(data, low, high, scratch, 0)
+            else:
+                stop = _copy_literal(data, low, high, scratch, 0)
+                ids[n] = _integer(scratch, 0, stop)
+                if ids[n]:
+                    continue
+            slot = _slot(scratch, 0, stop, _hash_text(scratch, 0, stop), slots, texts, starts, 0)
+        ids[n] = np.int64(slots[slot] & _HALF) - 1
+
+
 @kernel("void(u8[::1], u8[::1])")
 def move(slots: Slots, larger: Slots) -> None:
     """Fill a larger, empty table's slots from those of one."""

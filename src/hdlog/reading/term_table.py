@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from hdlog.program.terms import XSD_DOUBLE
 from hdlog.reading import kernels
+from hdlog.reading.arrays import list_bytes, string_bytes
 from hdlog.reading.kernels import Bytes, Places
 
 _DOUBLE_MARK = f'"^^<{XSD_DOUBLE}>'
@@ -18,27 +20,63 @@ MOST_BYTES = (1 << 31) - 1
 """How long the texts of a chunk can be; Arrow's strings have offsets of 32 bits."""
 
 
-class TermTable:
-    """Distinct terms, each with a number, in the order in which they came."""
+@dataclass(frozen=True)
+class FrozenTexts:
+    """Texts as a `TermTable` has them, kept elsewhere, and never changed."""
 
-    def __init__(self) -> None:
+    slots: NDArray[np.uint64]
+    texts: Bytes
+    starts: Places
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+_NOTHING = FrozenTexts(np.zeros(1, np.uint64), np.empty(0, np.uint8), np.zeros(1, np.int64))
+
+
+class TermTable:
+    """Distinct terms, each with a number, in the order in which they came. The first of them may be kept elsewhere."""
+
+    def __init__(self, base: FrozenTexts = _NOTHING) -> None:
+        self.base = base
         self._slots = np.zeros(1 << 10, np.uint64)
         self._texts = np.empty(1 << 12, np.uint8)
         self._starts = np.zeros(1 << 10, np.int64)
         self._size = np.zeros(1, np.int64)
 
     def __len__(self) -> int:
+        return len(self.base) + self._own
+
+    @property
+    def _own(self) -> int:
         return int(self._size[0])
 
     @property
     def bytes(self) -> int:
-        return int(self._starts[len(self)])
+        """Of the texts that are not kept elsewhere."""
+        return int(self._starts[self._own])
 
     def add(self, data: Bytes, begins: Places, ends: Places, bare: bool = False) -> Places:
         """The ids of the terms at these places: numbers of this table, or those of integers.
 
         Bare ones are strings, without quotes and escapes.
         """
+        if not len(self.base):
+            return self._add_own(data, begins, ends, bare)
+        ids = self.find(data, begins, ends, bare)
+        unknown = np.flatnonzero(ids == -1)
+        if len(unknown):
+            ids[unknown] = self._add_own(data, begins[unknown], ends[unknown], bare) + len(self.base)
+        return ids
+
+    def find(self, data: Bytes, begins: Places, ends: Places, bare: bool = False) -> Places:
+        """Likewise of those that are kept elsewhere; -1 for others."""
+        ids = np.empty(len(begins), np.int64)
+        kernels.look_up(data, begins, ends, bare, self.base.slots, self.base.texts, self.base.starts, ids)
+        return ids
+
+    def _add_own(self, data: Bytes, begins: Places, ends: Places, bare: bool) -> Places:
         ids = np.empty(len(begins), np.int64)
         done = 0
         while True:
@@ -58,56 +96,76 @@ class TermTable:
         return self.add(data, offsets[:-1].copy(), offsets[1:].copy(), bare=True)
 
     def text(self, number: int) -> str:
-        return self._texts[self._starts[number] : self._starts[number + 1]].tobytes().decode()
+        texts, starts, own = (
+            (self.base.texts, self.base.starts, number)
+            if number < len(self.base)
+            else (self._texts, self._starts, number - len(self.base))
+        )
+        return texts[starts[own] : starts[own + 1]].tobytes().decode()
 
     def array(self, first: int = 0) -> pa.Array:
-        """The texts from a number on, as they are in memory."""
-        offsets = self._starts[first : len(self) + 1]
+        """The texts from a number on, as they are in memory; not those that are kept elsewhere."""
+        assert first >= len(self.base), "only what came here is here"
+        offsets = self._starts[first - len(self.base) : self._own + 1]
         return pa.LargeStringArray.from_buffers(
             len(self) - first, pa.py_buffer(offsets), pa.py_buffer(self._texts[: self.bytes])
         )
 
+    def take(self, numbers: Places) -> pa.Array:
+        """The texts with some numbers."""
+        if not len(self.base):
+            return self.array().take(pa.array(numbers))
+        there = numbers < len(self.base)
+        base = pa.LargeStringArray.from_buffers(
+            len(self.base), pa.py_buffer(self.base.starts), pa.py_buffer(self.base.texts)
+        )
+        if there.all():
+            return base.take(pa.array(numbers))
+        own = self.array(len(self.base)).take(pa.array(numbers[~there] - len(self.base)))
+        both = pa.concat_arrays([base.take(pa.array(numbers[there])), own])
+        order = np.empty(len(numbers), np.int64)
+        order[np.flatnonzero(there)] = np.arange(int(there.sum()))
+        order[np.flatnonzero(~there)] = np.arange(int(there.sum()), len(numbers))
+        return both.take(pa.array(order))
+
     def texts(self) -> pa.Array:
-        offsets = self._starts[: len(self) + 1]
+        assert not len(self.base), "chunks have all their texts"
+        offsets = self._starts[: self._own + 1]
         assert offsets[-1] <= MOST_BYTES, "whoever asks for them has looked at `bytes`"
         data = self._texts[: offsets[-1]]
         return pa.StringArray.from_buffers(
-            len(self), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)
+            self._own, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)
+        )
+
+    def freeze(self) -> FrozenTexts:
+        """All texts, and a hash table of them."""
+        starts = self._starts[: self._own + 1]
+        if not len(self.base):
+            return FrozenTexts(self._slots, self._texts[: starts[-1]], starts)
+        shift = np.uint64(len(self.base))
+        slots = np.zeros(1 << (2 * len(self)).bit_length(), np.uint64)
+        kernels.move(self.base.slots, slots)
+        # A slot has the number of its text, plus one, in its lower half.
+        kernels.move(np.where(self._slots != 0, self._slots + shift, 0).astype(np.uint64), slots)
+        return FrozenTexts(
+            slots,
+            np.concatenate([self.base.texts, self._texts[: starts[-1]]]),
+            np.concatenate([self.base.starts, starts[1:] + self.base.starts[-1]]),
         )
 
     def _grow(self, room: int) -> None:
         """Twice the room for whatever has too little of it, and for a text of so many bytes."""
-        if 2 * len(self) >= len(self._slots):
+        if 2 * self._own >= len(self._slots):
             slots = np.zeros(4 * len(self._slots), np.uint64)
             kernels.move(self._slots, slots)
             self._slots = slots
-        if len(self) + 1 >= len(self._starts):
+        if self._own + 1 >= len(self._starts):
             self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
         used = self.bytes
         if used + room > len(self._texts):
             texts = np.empty(2 * len(self._texts) + room, np.uint8)
             texts[:used] = self._texts[:used]
             self._texts = texts
-
-
-def list_bytes(texts: Sequence[str]) -> tuple[Bytes, Places]:
-    """The bytes of some texts, and where each begins. Arrow would look whether they are of pandas, and import it for that."""
-    encoded = [text.encode() for text in texts]
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
-
-
-def string_bytes(array: pa.Array) -> tuple[Bytes, Places]:
-    """The bytes of an array of strings, and where each begins and the last ends."""
-    kind = (
-        np.int64 if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type) else np.int32
-    )
-    _, offsets, data = array.buffers()
-    if not len(array) or offsets is None:
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    places = np.frombuffer(offsets, kind)[array.offset : array.offset + len(array) + 1]
-    return np.frombuffer(data or b"", np.uint8), places.astype(np.int64)
 
 
 def classify(

@@ -46,9 +46,10 @@ from hdlog.program.terms import (
 )
 from hdlog.program.types import fits
 from hdlog.reading import kernels
+from hdlog.reading.arrays import string_bytes
 from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGER_MARK, INTEGERS
 from hdlog.reading.kernels import Places
-from hdlog.reading.term_table import TermTable, string_bytes
+from hdlog.reading.term_table import TermTable
 
 BAD = int(np.iinfo(np.int64).min)
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())

@@ -61,7 +61,7 @@ AnyMatcher = Matcher[Any, Any, Any]
 
 def describe(driver: AnyDriver) -> dict[str, Any]:
     """Everything about the state of a driver that a report shows; plain data, fit for JSON."""
-    sizes = {p: driver.engine.size(t) for p, t in driver.kept.tables.items()}
+    sizes = driver.kept.sizes()
     return {
         "method": driver.tuning.method,
         "components": [_component(driver, step) for step in driver.schedule.steps if step.rules],

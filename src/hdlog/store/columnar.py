@@ -1,233 +1,220 @@
-"""A store in the embedded engine: its 64-bit ids to the engine's own and back."""
+"""A store in the embedded engine: tables are mapped from its image when they are first asked for, and what came later is replayed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.facts import keys_of, primary_order
+from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
+from hdlog.engines.columnar.tracking import Tracking
 from hdlog.program.model import Predicate
-from hdlog.program.ntriples import is_typed
-from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS, SKOLEMS, StoreIds, inline_integer, skolem_ids
-from hdlog.store.files import write_new_terms, write_predicate, write_skolems
-from hdlog.store.store import Facts, File, Store
-from hdlog.store.terms import StoredTerms
-from hdlog.store.written import Written
+from hdlog.store.catalogue import Catalogue, Line
+from hdlog.store.disk import File
+from hdlog.store.facts import Rows, add_up, read_rows, write_facts
+from hdlog.store.image import MappedTables, map_terms, write_tables, write_terms
+from hdlog.store.manifest import Image
+from hdlog.store.segments import map_segment
+from hdlog.store.store import Store
+from hdlog.store.term_ids import TermIds, index_of
 
-_UNSET = np.int64(-1 << 63)
+_PENDING, _SHARE = 50_000, 8
+"""Rows that may wait to be replayed, and the share of all facts (one in so many) from which on the image is made anew."""
+_TERMS, _TABLES = "terms", "tables"
 
 
 class EmbeddedGate:
     def __init__(self, store: Store, engine: ColumnarEngine) -> None:
         self.store = store
         self.engine = engine
-        self.dictionary = engine.dictionary
-        self._base = 0  # below it, ids of the engine are those of the store
-        self._of_texts = np.empty(
-            0, np.uint32
-        )  # engine's id by store id from the base on, for terms with a text
-        self._skolems: tuple[StoreIds, Ids] = (np.empty(0, np.int64), np.empty(0, np.uint32))
-        self._store_ids = np.empty(0, np.int64)  # store id by engine's id from the base on
-        self._new_texts: list[str] = []
-        self._new_skolems: tuple[list[int], list[str], list[list[int]]] = ([], [], [])
-        self._terms = 0
-        self._written = Written()
+        engine.keeps_ids = True
+        self.catalogue = Catalogue(store)
+        manifest = store.manifest
+        image = manifest.image
+        arrays = None
+        self._tables: MappedTables | None = None
+        if image is not None:
+            arrays = map_terms(store, image.files[_TERMS], engine)
+            self._tables = MappedTables(map_segment(store, image.files[_TABLES]))
+        self.ids = TermIds(store, engine.dictionary, arrays)
+        known = image.terms if image is not None else ()
+        self.ids.read(
+            [f for f in manifest.terms if f.path not in known],
+            [f for f in manifest.skolems if f.path not in known],
+        )
+        absorbed = image.absorbed if image is not None else ()
+        self._waiting = [f for f in manifest.facts if f.path not in absorbed]
+        """files of facts that are not in the image"""
+        self._read: dict[str, dict[int, Rows]] = {}
+        self._settle: Callable[[], None] = lambda: None
 
     # In.
 
-    def read_terms(self, files: Sequence[File], skolem_files: Sequence[File]) -> None:
-        """Make terms known to the engine; ids go on from those that are."""
-        if files and not len(self.dictionary):
-            source = StoredTerms(self.store, files)
-            if not source.has_large_integers():
-                self.dictionary.lean_on(source)
-                self._base = self._terms = len(source)
-                files = ()
-        if files:
-            tables = [self.store.read(f, ["id", "text"]) for f in files]
-            whole = pa.concat_tables(tables)
-            ids = whole["id"].to_numpy()
-            order = np.argsort(ids)
-            texts = whole["text"].take(pa.array(order)).to_pylist()
-            assert int(ids[order[0]]) == self._terms, "ids go on without a gap"
-            encoded = self.dictionary.encode(texts)
-            self._of_texts = np.concatenate([self._of_texts, encoded])
-            self._note(encoded, ids[order])
-            self._terms += len(ids)
-        if skolem_files:
-            self._read_skolems(skolem_files)
+    def sizes(self) -> dict[Predicate, int]:
+        return self.catalogue.sizes()
 
-    def _note(self, ids: Ids, store_ids: StoreIds) -> None:
-        """Remember which id of the store an id of the engine stands for."""
-        missing = len(self.dictionary) - self._base - len(self._store_ids)
-        self._store_ids = np.concatenate([self._store_ids, np.full(missing, _UNSET)])
-        self._store_ids[ids - np.uint32(self._base)] = store_ids
+    def knows(self, predicate: Predicate) -> bool:
+        return self.catalogue.find(predicate) is not None
 
-    def _read_skolems(self, files: Sequence[File]) -> None:
-        table = pa.concat_tables(self.store.read(f) for f in files)
-        ids = table["id"].to_numpy()
-        _, first = np.unique(ids, return_index=True)
-        rows = table.take(pa.array(first))
-        waiting = list(
-            zip(rows["id"].to_pylist(), rows["name"].to_pylist(), rows["args"].to_pylist(), strict=True)
-        )
-        while waiting:
-            known = set(self._skolems[0].tolist())
-            ready = [s for s in waiting if all(a < SKOLEMS or a in known for a in s[2])]
-            assert ready, "arguments of Skolem terms are in the store"
-            waiting = [s for s in waiting if not all(a < SKOLEMS or a in known for a in s[2])]
-            groups: dict[tuple[str, int], list[tuple[int, list[int]]]] = {}
-            for identifier, name, arguments in ready:
-                groups.setdefault((name, len(arguments)), []).append((identifier, arguments))
-            for (name, width), members in groups.items():
-                columns = [self.engine_ids(np.array([m[1][i] for m in members])) for i in range(width)]
-                made = self.dictionary.encode_skolems(name, columns, len(members))
-                self._add_skolems(np.array([m[0] for m in members]), made)
+    def find(self, predicate: Predicate) -> Table | None:
+        line = self.catalogue.find(predicate)
+        return None if line is None else self._restore(line)
 
-    def _add_skolems(self, store_ids: StoreIds, ids: Ids) -> None:
-        both = np.concatenate([self._skolems[0], store_ids])
-        order = np.argsort(both)
-        self._skolems = (both[order], np.concatenate([self._skolems[1], ids])[order])
-        self._note(ids, store_ids)
+    def _restore(self, line: Line) -> Table:
+        table = self.engine.table(line.arity)
+        image = self._tables.find(line.number) if self._tables is not None else None
+        if image is not None:
+            restore(table, image.keys, image.supports, image.indexes)
+        parts = list(self._later_rows(line))
+        if parts:
+            self._replay(table, add_up(parts))
+        assert len(table) == line.rows, f"{line.name}: the store has {line.rows:,} facts, not {len(table):,}"
+        table.set_distinct(line.distinct)
+        table.tracking = Tracking()
+        return table
 
-    def engine_ids(self, ids: StoreIds) -> Ids:
-        encoded = ids.astype(np.uint32)
-        integers, skolems = ids < 0, ids >= SKOLEMS
-        texts = ~(integers | skolems) & (ids >= self._base)
-        encoded[texts] = self._of_texts[ids[texts] - self._base]
-        if integers.any():
-            encoded[integers] = self.dictionary.encode_integers(ids[integers] - np.int64(INTEGERS))
-        if skolems.any():
-            at = np.searchsorted(self._skolems[0], ids[skolems])
-            encoded[skolems] = self._skolems[1][at]
-        return encoded
+    def _later_rows(self, line: Line) -> Iterator[Rows]:
+        for file in self._waiting:
+            if file.first <= line.number <= file.last:
+                rows = self._rows_of(file).get(line.number)
+                if rows is not None:
+                    yield rows
 
-    def read_facts(self, facts: Iterable[Facts]) -> dict[Predicate, Any]:
-        """Facts in files, for the engine."""
-        engine_facts = {}
-        for stored in facts:
-            columns, _ = self._columns(stored)
-            engine_facts[stored.predicate] = self.engine.facts_from_columns(columns, stored.rows)
-        return engine_facts
+    def _rows_of(self, file: File) -> dict[int, Rows]:
+        """What is in a file, by the numbers of the predicates; read once."""
+        if file.path not in self._read:
+            self._read[file.path] = {rows.number: rows for rows in read_rows(self.store, file)}
+        return self._read[file.path]
 
-    def _columns(self, stored: Facts) -> tuple[list[Ids], pa.Table]:
-        table = pa.concat_tables(self.store.read(f) for f in stored.files)
-        return [self.engine_ids(table[f"c{i}"].to_numpy()) for i in range(stored.arity)], table
-
-    def fill(self, tables: Mapping[Predicate, Table]) -> None:
-        """Tables of the engine from the store's snapshot."""
-        for stored in self.store.manifest.facts:
-            columns, table = self._columns(stored)
-            supports = [table[s].to_numpy() for s in ("asserted", "nonrecursive", "recursive")]
-            tables[stored.predicate].restore(columns, *supports)
-        self._written.note(tables)
+    def _replay(self, table: Table, rows: Rows) -> None:
+        columns = [self.ids.engine_ids(c) for c in rows.columns[: table.arity]]
+        keys = keys_of(self.engine.pairs, columns, primary_order(table.arity), len(rows))
+        order = np.argsort(keys)
+        asserted, fixed, recursive, _ = (s[order] for s in rows.supports)
+        if table.runs:
+            replay(table, keys[order], (asserted, fixed, recursive))
+        else:
+            held = (asserted != 0) | (fixed != 0) | (recursive != 0)
+            supports = (asserted[held].astype(np.uint8), fixed[held], recursive[held])
+            restore(table, keys[order][held], supports)
 
     # Out.
 
     def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
-        """Write what has changed since `fill`; what a commit of the store is to say."""
         manifest = self.store.manifest
-        facts = self._written.facts(self.store, tables, self._write)
-        buckets, new = manifest.buckets or 1, self._new_texts
-        term_files = (*manifest.term_files, *self._write_terms(buckets))
-        skolem_files = manifest.skolem_files
-        if self._new_skolems[0]:
-            skolem_files = (*skolem_files, write_skolems(self.store, *self._new_skolems))
-        self._new_texts, self._new_skolems = [], ([], [], [])
-        return {
-            "facts": facts,
-            "terms": self._terms,
-            "term_files": term_files,
-            "skolem_files": skolem_files,
-            "buckets": buckets,
-            "typed": manifest.typed or any(map(is_typed, new)),
+        changed = [(p, t) for p, t in tables.items() if t.tracking is None or t.tracking.has_notes]
+        parts = [self._rows_to_write(p, t) for p, t in changed]
+        parts = sorted((part for part in parts if len(part)), key=lambda part: part.number)
+        total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in parts)
+        waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
+        renews = manifest.image is None or waiting > max(_PENDING, total // _SHARE)
+        index = index_of(self.ids.all_ids()) if renews else {}
+        files = write_facts(self.store, parts)
+        terms, skolems, typed = self.ids.write()
+        changes = {
+            "facts": (*manifest.facts, *files),
+            "terms": (*manifest.terms, *terms),
+            "skolems": (*manifest.skolems, *skolems),
+            "catalogue": self.catalogue.write(),
+            "clashes": self.ids.clashes,
+            "typed": manifest.typed or typed,
+            "counts": {
+                "facts": total,
+                "asserted": manifest.counts.get("asserted", 0) + sum(int(p.supports[0].sum()) for p in parts),
+                "terms": manifest.counts.get("terms", 0) + sum(f.rows for f in terms),
+                "skolems": manifest.counts.get("skolems", 0) + sum(f.rows for f in skolems),
+                "predicates": len(self.catalogue),
+            },
         }
+        if renews:
+            changes["image"] = self._write_image(tables, index, changes)
+        self._settle = lambda: self._note_saved([t for _, t in changed], files, index)
+        return changes
 
-    def _write(self, predicate: Predicate, number: int, table: Table) -> Facts:
+    def compact(self) -> dict[str, Any]:
+        lines = sorted((line for line in self.catalogue.lines() if line.rows), key=lambda line: line.number)
+        tables = {line.predicate: self._restore(line) for line in lines}
+        parts = (self._all_rows(line.number, tables[line.predicate]) for line in lines)
+        index = index_of(self.ids.all_ids())
+        files = write_facts(self.store, parts)
+        terms = self.ids.write_all()
+        changes: dict[str, Any] = {"facts": files, "terms": terms, "skolems": self.store.manifest.skolems}
+        changes["catalogue"] = self.catalogue.write_all()
+        changes["image"] = self._write_image(tables, index, changes)
+        self._settle = lambda: self._note_saved([], files, index)
+        return changes
+
+    def _all_rows(self, number: int, table: Table) -> Rows:
         facts = table.facts()
-        columns = [self.store_ids(c) for c in facts.columns()]
-        supports = [table.values(facts, s) for s in ("asserted", "nonrecursive", "recursive")]
-        return write_predicate(self.store, predicate, number, columns, len(facts), supports)
+        supports = (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
+        return Rows(number, [self.ids.store_ids(c) for c in facts.columns()], supports).sort()
 
-    def store_ids(self, ids: Ids) -> StoreIds:
-        if len(self._store_ids) < len(self.dictionary) - self._base or (self._look_up(ids) == _UNSET).any():
-            self._number_new()
-        return self._look_up(ids)
+    def settle(self) -> None:
+        self._settle()
 
-    def _number_new(self) -> None:
-        """Ids of the store for all terms that have come since."""
-        self._note(np.empty(0, np.uint32), np.empty(0, np.int64))
-        unset = np.flatnonzero(self._store_ids == _UNSET)
-        if not len(unset):
-            return
-        place = int(unset[0])
-        start = self._base + place
-        integers, skolems = self.dictionary.collect_made_since(start)
-        ids = np.arange(start, len(self.dictionary), dtype=np.uint32)
-        for identifier in ids[integers & (self._store_ids[place:] == _UNSET)].tolist():
-            self._store_ids[identifier - self._base] = self._integer(identifier)
-        made = np.zeros(len(ids), np.bool_)
-        for _, members, _ in skolems:
-            made[members - np.uint32(start)] = True
-        for identifier in ids[~integers & ~made & (self._store_ids[place:] == _UNSET)].tolist():
-            self._store_ids[identifier - self._base] = self._place(self.dictionary.text(identifier))
-        self._number_skolems(skolems)
+    def _note_saved(
+        self, tables: Sequence[Table], files: Sequence[File], index: Mapping[str, NDArray[Any]]
+    ) -> None:
+        for table in tables:
+            table.tracking = table.tracking or Tracking()
+            table.tracking.forget()
+        self.ids.settle()
+        self.catalogue.renew()
+        if index:
+            self.ids.rest_on(index)
+            image = self.store.manifest.image
+            assert image is not None, "it was just made"
+            self._tables = MappedTables(map_segment(self.store, image.files[_TABLES]))
+            self._waiting, self._read = [], {}
+        else:
+            self._waiting += files
 
-    def _integer(self, identifier: int) -> int:
-        value = int(self.dictionary.integers(np.array([identifier], np.uint32))[0])
-        if abs(value) < INTEGER_LIMIT:
-            return INTEGERS + value
-        return self._place(self.dictionary.text(identifier))
+    def _rows_to_write(self, predicate: Predicate, table: Table) -> Rows:
+        """What has changed of a table, or all of one that was never written."""
+        if table.tracking is not None:
+            facts, supports = table.collect_changes()
+        else:
+            facts = table.facts()
+            supports = (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
+        line = self.catalogue.number(predicate) if len(facts) or len(table) else Line(-1, *predicate)
+        rows = Rows(line.number, [self.ids.store_ids(c) for c in facts.columns()], supports)
+        if len(facts):
+            asserted, live = int(supports[0].sum()), int(supports[3].sum())
+            self.catalogue.set(
+                replace(
+                    line,
+                    rows=line.rows + live,
+                    asserted=line.asserted + asserted,
+                    distinct=line.distinct or _count_distinct(table),
+                )
+            )
+        return rows.sort()
 
-    def _place(self, text: str) -> int:
-        number = inline_integer(text)
-        if number is not None:
-            return number
-        self._new_texts.append(text)
-        self._terms += 1
-        return self._terms - 1
+    def _write_image(
+        self,
+        tables: Mapping[Predicate, Table],
+        index: Mapping[str, NDArray[Any]],
+        changes: Mapping[str, Any],
+    ) -> Image:
+        lines = sorted(self.catalogue.lines(), key=lambda line: line.number)
+        everything = (
+            (line.number, tables.get(line.predicate) or self._restore(line)) for line in lines if line.rows
+        )
+        files = {
+            _TABLES: write_tables(self.store, everything),
+            _TERMS: write_terms(self.store, self.engine, index),
+        }
+        paths = {kind: tuple(f.path for f in changes[kind]) for kind in ("facts", "terms", "skolems")}
+        return Image(files, paths["facts"], paths["terms"] + paths["skolems"])
 
-    def _number_skolems(self, skolems: list[tuple[str, Ids, list[Ids]]]) -> None:
-        """Arguments come first: a Skolem term of Skolem terms waits for them."""
-        while skolems:
-            waiting = []
-            for name, ids, arguments in skolems:
-                places = ids - np.uint32(self._base)
-                known = self._store_ids[places] != _UNSET
-                columns = [self._look_up(a) for a in arguments]
-                ready = ~known
-                for column in columns:
-                    ready &= column != _UNSET
-                if ready.any():
-                    chosen = [c[ready] for c in columns]
-                    made = skolem_ids(name, chosen, int(ready.sum()))
-                    self._store_ids[places[ready]] = made
-                    self._new_skolems[0].extend(made.tolist())
-                    self._new_skolems[1].extend([name] * len(made))
-                    self._new_skolems[2].extend(
-                        [list(a) for a in zip(*(c.tolist() for c in chosen), strict=True)]
-                        or [[] for _ in made]
-                    )
-                rest = ~known & ~ready
-                if rest.any():
-                    waiting.append((name, ids[rest], [a[rest] for a in arguments]))
-            skolems = waiting
 
-    def _look_up(self, ids: Ids) -> StoreIds:
-        """Ids of the store as far as they are there."""
-        later = ids >= self._base
-        store_ids = ids.astype(np.int64)
-        store_ids[later] = self._store_ids[ids[later] - np.uint32(self._base)]
-        return store_ids
-
-    def _write_terms(self, buckets: int) -> list[File]:
-        if not self._new_texts:
-            return []
-        texts = pa.array(self._new_texts, pa.string())
-        ids = np.arange(self._terms - len(texts), self._terms)
-        return write_new_terms(self.store, ids, texts, buckets)
+def _count_distinct(table: Table) -> tuple[float, ...]:
+    if table.arity < 2:
+        return (float(len(table)),) * table.arity
+    return tuple(float(table.distinct((i,))) for i in range(table.arity))

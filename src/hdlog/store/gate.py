@@ -1,30 +1,32 @@
-"""The gate between a store and an engine: facts and terms of the one in the other."""
+"""The gate between a store and an engine: tables and terms of the one in the other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 from hdlog.program.model import Predicate
-from hdlog.store.store import Facts, File
 
-F_co = TypeVar("F_co", covariant=True)
-"""facts of the engine"""
-T_contra = TypeVar("T_contra", contravariant=True)
+T = TypeVar("T")
 """tables of the engine"""
 
 
-class Gate(Protocol[F_co, T_contra]):
+class Gate(Protocol[T]):
     """An engine's own; ids are those of the store on the one side, and of the engine on the other."""
 
-    def read_terms(self, files: Sequence[File], skolem_files: Sequence[File]) -> None:
-        """Have the engine know the terms in some files."""
+    def find(self, predicate: Predicate) -> T | None:
+        """The table of a predicate, as the store has it; None for one it does not know."""
 
-    def read_facts(self, facts: Iterable[Facts]) -> Mapping[Predicate, F_co]:
-        """Facts of the store, to be given to the engine as new ones."""
+    def knows(self, predicate: Predicate) -> bool: ...
 
-    def fill(self, tables: Mapping[Predicate, T_contra]) -> None:
-        """Put the snapshot, with its supports, into empty tables."""
+    def sizes(self) -> Mapping[Predicate, int]:
+        """How many facts each predicate of the store has."""
 
-    def save(self, tables: Mapping[Predicate, T_contra]) -> dict[str, Any]:
-        """Write what has changed in the tables; the fields of the manifest that change by it."""
+    def save(self, tables: Mapping[Predicate, T]) -> dict[str, Any]:
+        """Write what has changed in tables since they were found or saved; the fields of the manifest that change by it."""
+
+    def compact(self) -> dict[str, Any]:
+        """Write everything anew, each fact once; likewise."""
+
+    def settle(self) -> None:
+        """What was saved is the store's newest version now."""

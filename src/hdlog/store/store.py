@@ -1,144 +1,102 @@
-"""A store: a folder of Parquet files and one small file that says which of them count.
+"""A store: a folder of files that are never changed, and one small file that says which of them count.
 
-    manifest.json              what is in the store, the rules among it; replaced in one step, so a store is always whole
-    terms/*.parquet            id, text: all terms but integers and Skolem terms, in buckets by hash
-    skolems/*.parquet          id, name, args
-    facts/<number>/*.parquet   c0, c1, ...; asserted, nonrecursive, recursive: live facts of one predicate with their supports
+    manifest.json            the newest version: which files count, rules, counts, checksums; replaced in one step
+    versions/<number>.json   the same of each version that is kept
+    facts/*.parquet          p, c0, c1, ..., asserted, nonrecursive, recursive, live: facts, with differences to be added up
+    terms/*.parquet          id, text: terms but for integers and Skolem terms
+    skolems/*.parquet        id, name, args
+    catalogue/*.arrow        predicates: number, name, arity, and how many facts they have
+    rules/*                  rule files as they were given
+    image/*                  what the embedded engine maps into memory; made from the rest, and made again where it is missing
 
-A file is never changed once it is written. An update writes new files, then a new manifest, then removes what that no longer
-names, unless somebody reads: then it stays until the next update.
+A change writes new files, makes them durable, and then the manifest. What no kept version names is removed afterwards, unless
+somebody reads that version.
 """
 
 from __future__ import annotations
 
 import fcntl
+import getpass
 import json
 import os
 import shutil
+import socket
+import sys
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
 
 import hdlog
 from hdlog.errors import StoreError
-from hdlog.program.model import Predicate
+from hdlog.store import disk
+from hdlog.store.disk import File, Sink
+from hdlog.store.manifest import Entry, Manifest, RuleFile, read_manifest, write_manifest
 
-_MANIFEST = "manifest.json"
-_FORMAT = 3
-_LOCK, _READERS = "lock", "readers"
-_MOMENT = 0.01
-
-
-@dataclass(frozen=True)
-class File:
-    path: str
-    """inside the store"""
-    rows: int
-    bytes: int
-    bucket: int = 0
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a store has of one predicate."""
-
-    name: str
-    arity: int
-    number: int
-    files: tuple[File, ...] = ()
-    asserted: int = 0
-    distinct: tuple[float, ...] = ()
-    """different values by column, about"""
-
-    @property
-    def predicate(self) -> Predicate:
-        return Predicate(self.name, self.arity)
-
-    @property
-    def rows(self) -> int:
-        return sum(f.rows for f in self.files)
-
-
-@dataclass(frozen=True)
-class RuleFile:
-    """The text of a rule file; in the manifest, so that rules and what follows from them change together."""
-
-    name: str
-    dialect: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Manifest:
-    snapshot: int = 0
-    created: float = 0.0
-    version: str = ""
-    buckets: int = 0
-    """into which terms are spread; fixed when the first ones come"""
-    terms: int = 0
-    typed: bool = False
-    """whether a term is a literal with a datatype or language"""
-    term_files: tuple[File, ...] = ()
-    skolem_files: tuple[File, ...] = ()
-    facts: tuple[Facts, ...] = ()
-    rules: tuple[RuleFile, ...] = ()
-    tuning: dict[str, Any] = field(default_factory=dict)
-    materialised: bool = False
-    batches: dict[str, int] = field(default_factory=dict)
-    """of change streams: the last batch that is in this snapshot"""
-
-    def files(self) -> list[File]:
-        return [*self.term_files, *self.skolem_files, *(f for p in self.facts for f in p.files)]
-
-    def of(self, predicate: Predicate) -> Facts | None:
-        return next((f for f in self.facts if f.predicate == predicate), None)
-
-
-@contextmanager
-def report_damage(path: Path) -> Iterator[None]:
-    """A file of a store that cannot be read is an error of the store."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise StoreError(f"{path}: missing; the store is damaged") from None
-    except (pa.ArrowException, KeyError) as error:
-        raise StoreError(f"{path}: damaged ({error})") from None
+MANIFEST = "manifest.json"
+KINDS = ("facts", "terms", "skolems", "catalogue", "rules", "plans", "history", "image")
+_LOCK, _OWNER, _LEASES, _VERSIONS = "lock", "writer", "leases", "versions"
+_OWN = {MANIFEST, _LOCK, _OWNER, _LEASES, _VERSIONS, "staging", "streams", "changes", *KINDS}
+_LONGEST = 200
+"""Characters of a command in the log."""
+_FOLDED = 50
+"""Versions that are gone whose lines of the log wait to be put into one file."""
 
 
 class Store:
+    """One version of a store."""
+
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
 
-    def path(self, file: File) -> Path:
-        return self.folder / file.path
+    # Reading.
 
-    def read(self, file: File, columns: Sequence[str] | None = None) -> pa.Table:
-        path = self.path(file)
-        with report_damage(path):
-            table = pq.read_table(path, columns=columns)
-        if table.num_rows != file.rows:
-            raise StoreError(f"{path}: damaged; it has {table.num_rows:,} rows, not {file.rows:,}")
-        return table
+    def read(self, file: File) -> pa.Buffer:
+        return disk.read(self.folder, file)
 
-    def paths(self, files: Iterable[File]) -> list[str]:
-        return [str(self.path(f)) for f in files]
+    def read_table(self, file: File, columns: Sequence[str] | None = None) -> pa.Table:
+        """A Parquet file."""
+        with report_damage(self.folder / file.path):
+            return pq.read_table(pa.BufferReader(self.read(file)), columns=columns)
 
-    def new_file(self, kind: str) -> str:
-        """The name of a file that is not there yet, its folder made."""
-        path = f"{kind}/{self.manifest.snapshot + 1:06d}-{uuid.uuid4().hex[:12]}.parquet"
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-        return path
+    def paths(self, files: Sequence[File]) -> list[str]:
+        return [str(self.folder / f.path) for f in files]
 
-    def describe_file(self, path: str, rows: int, bucket: int = 0) -> File:
-        return File(path, rows, (self.folder / path).stat().st_size, bucket)
+    def read_rules(self) -> list[tuple[RuleFile, str]]:
+        return [(rules, self.read(rules.file).to_pybytes().decode()) for rules in self.manifest.rules]
+
+    # Writing.
+
+    @contextmanager
+    def create(self, kind: str, ending: str) -> Iterator[tuple[str, Sink]]:
+        """A new file of some kind, durable when this is over; its path and where to write."""
+        path = self.new_path(kind, ending)
+        with disk.create(self.folder / path) as sink:
+            yield path, sink
+        disk.sync_folder((self.folder / path).parent)
+
+    def new_path(self, kind: str, ending: str) -> str:
+        """The path of a file that is not there yet."""
+        return f"{kind}/{self.manifest.version + 1:06d}-{uuid.uuid4().hex[:12]}.{ending}"
+
+    def write_table(self, kind: str, table: pa.Table, first: int = 0, last: int = 0, **options: Any) -> File:
+        """A table as a Parquet file."""
+        with self.create(kind, "parquet") as (path, sink):
+            pq.write_table(table, sink, compression="zstd", **options)
+        return File(path, sink.bytes, sink.checksum, table.num_rows, first, last)
+
+    def write_bytes(self, kind: str, ending: str, data: bytes, rows: int = 0) -> File:
+        with self.create(kind, ending) as (path, sink):
+            sink.write(data)
+        return File(path, sink.bytes, sink.checksum, rows)
 
     def make_staging_folder(self) -> Path:
         """A folder for files on the way; `clean` removes it."""
@@ -146,179 +104,235 @@ class Store:
         folder.mkdir(parents=True)
         return folder
 
-    def number_predicates(self, predicates: Iterable[Predicate]) -> dict[Predicate, int]:
-        """A number for each predicate, old or new."""
-        known = {f.predicate: f.number for f in self.manifest.facts}
-        following = max(known.values(), default=-1) + 1
-        for predicate in predicates:
-            if predicate not in known:
-                known[predicate] = following
-                following += 1
-        return known
-
-    def admit(self, **changes: Any) -> None:
-        """Take files into account that the next commit will name."""
-        self.manifest = replace(self.manifest, **changes)
-
-    def commit(self, **changes: Any) -> None:
-        """The next snapshot, in one step; `clean` removes what it does not name."""
-        manifest = replace(
-            self.manifest,
-            snapshot=self.manifest.snapshot + 1,
-            created=time.time(),
-            version=hdlog.__version__,
-            **changes,
+    def commit(self, added: int = 0, removed: int = 0, **changes: Any) -> None:
+        """The next version, in one step."""
+        before = self.manifest
+        changed = replace(before, program_version=hdlog.__version__, **changes)
+        facts = changed.counts.get("facts", 0)
+        entry = Entry(
+            before.version + 1, time.time(), _whoever_asks(), _what_was_asked(), added, removed, facts
         )
-        text = json.dumps({"format": _FORMAT, **asdict(manifest)}, indent=1, ensure_ascii=False)
-        fresh = self.folder / f"{_MANIFEST}.{os.getpid()}"
-        with fresh.open("w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        fresh.replace(self.folder / _MANIFEST)
+        manifest = replace(changed, entry=entry, history=self._fold_history(changed))
+        data = write_manifest(manifest)
+        versions = self.folder / _VERSIONS
+        versions.mkdir(exist_ok=True)
+        disk.write_pointer(versions / f"{manifest.version:06d}.json", data)
+        disk.write_pointer(self.folder / MANIFEST, data)
         self.manifest = manifest
 
+    def _fold_history(self, manifest: Manifest) -> File | None:
+        """The log of versions that are gone, with more of them once they have become many."""
+        gone = [v for v in self._list_versions() if v <= manifest.version - manifest.keep]
+        if len(gone) < _FOLDED:
+            return manifest.history
+        lines = [json.dumps(asdict(entry)) for entry in self.log() if entry.version <= gone[-1]]
+        return self.write_bytes("history", "jsonl", "\n".join(lines).encode(), len(lines))
+
+    # Versions.
+
+    def _list_versions(self) -> list[int]:
+        """The numbers of versions that there is a file of, up to this one."""
+        names = (p.stem for p in (self.folder / _VERSIONS).glob("*.json") if p.stem.isdigit())
+        return sorted(v for v in map(int, names) if v <= self.manifest.version)
+
+    def kept_versions(self) -> list[int]:
+        oldest = self.manifest.version - self.manifest.keep
+        return [v for v in self._list_versions() if v > oldest or _is_leased(self.folder, v)]
+
+    def log(self) -> list[Entry]:
+        """What has happened, the oldest first."""
+        entries: dict[int, Entry] = {}
+        if self.manifest.history is not None:
+            lines = self.read(self.manifest.history).to_pybytes().decode().splitlines()
+            entries = {e.version: e for e in (Entry(**json.loads(line)) for line in lines)}
+        for version in self._list_versions():
+            with suppress(StoreError):
+                entries.setdefault(version, _read_version(self.folder, version).entry)
+        return [entries[v] for v in sorted(entries)]
+
     def clean(self) -> None:
-        """Remove files that the manifest does not name: of older snapshots, or left by a run that failed.
-
-        Files of older snapshots stay while somebody reads; the next one to open the store for writing removes them.
-        """
+        """Remove what no kept version names: files of older versions, and what a run that failed has left behind."""
         shutil.rmtree(self.folder / "staging", ignore_errors=True)
-        nobody_reads = Lock(self.folder / _READERS)
-        if not nobody_reads.acquire():
-            return
-        try:
-            self._clean()
-        finally:
-            nobody_reads.release()
-
-    def _clean(self) -> None:
+        kept = self.kept_versions()
         named = {f.path for f in self.manifest.files()}
-        for kind in ("terms", "skolems", "facts"):
-            for path in (self.folder / kind).rglob("*"):
-                if path.is_file() and str(path.relative_to(self.folder)) not in named:
-                    path.unlink()
-        for path in (self.folder / "facts").glob("*"):
-            if not any(path.iterdir()):
-                path.rmdir()
+        for version in kept:
+            with suppress(StoreError):
+                named |= {f.path for f in _read_version(self.folder, version).files()}
+        for kind in KINDS:
+            for path in (self.folder / kind).glob("*"):
+                if f"{kind}/{path.name}" not in named:
+                    disk.remove(path)
+        folded = self._find_last_folded()
+        for path in (self.folder / _VERSIONS).glob("*"):
+            version = int(path.stem) if path.stem.isdigit() else -1
+            if version < 0 or version > self.manifest.version or (version <= folded and version not in kept):
+                disk.remove(path)
+        for path in (self.folder / _LEASES).glob("*"):
+            if path.stem.isdigit() and int(path.stem) not in kept:
+                disk.remove(path)
+
+    def _find_last_folded(self) -> int:
+        """The last version whose line of the log is in the history."""
+        if self.manifest.history is None:
+            return 0
+        last = self.read(self.manifest.history).to_pybytes().decode().splitlines()[-1]
+        return int(json.loads(last)["version"])
 
 
-class Lock:
-    """An operating-system lock on a file, which goes with its process, however that ends."""
+def _whoever_asks() -> str:
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (OSError, KeyError):
+        return "unknown"
 
-    def __init__(self, path: Path, shared: bool = False) -> None:
-        self.path = path
-        self._kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+
+def _what_was_asked() -> str:
+    """The command, or the program that has this one as a library."""
+    words = [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv and sys.argv[0] else ["python"]
+    return " ".join(words)[:_LONGEST]
+
+
+@contextmanager
+def report_damage(path: Path) -> Iterator[None]:
+    """A file that is not what its name says is an error of the store."""
+    try:
+        yield
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise StoreError(f"{path}: damaged ({error})") from None
+
+
+# Locks.
+
+
+class Lease:
+    """Says that a version is being read: none of its files goes before the end, whoever updates the store meanwhile."""
+
+    def __init__(self, folder: Path, version: int) -> None:
+        self.path = folder / _LEASES / f"{version:06d}"
         self._file: int | None = None
 
-    def acquire(self) -> bool:
-        """Whether nobody else has it, or, if shared, nobody has it for himself."""
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(self._file, self._kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.release()
-            return False
-        return True
+    def acquire(self) -> None:
+        # Where nothing can be written, nothing can be removed either.
+        with suppress(OSError):
+            self.path.parent.mkdir(exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def release(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def note_owner(self) -> None:
-        assert self._file is not None, "who has the lock notes it"
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
-    def owner(self) -> str:
-        return self.path.read_text() or "unknown"
+def _is_leased(folder: Path, version: int) -> bool:
+    path = folder / _LEASES / f"{version:06d}"
+    try:
+        file = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """One writer at a time."""
-    lock = Lock(folder / _LOCK)
-    if not lock.acquire():
-        raise StoreError(f"{folder}: process {lock.owner()} is writing this store; wait for it, or end it")
+    """One writer at a time, by a lock of the operating system, which goes with its process however that ends."""
+    lock = FileLock(folder / _LOCK, timeout=0)
     try:
-        lock.note_owner()
+        lock.acquire()
+    except Timeout:
+        owner = "another process"
+        with suppress(OSError):
+            owner = f"process {(folder / _OWNER).read_text().strip()}"
+        raise StoreError(f"{folder}: {owner} is writing this store; wait for it, or end it") from None
+    try:
+        (folder / _OWNER).write_text(str(os.getpid()))
         yield
     finally:
         lock.release()
 
 
-@contextmanager
-def open_for_reading(folder: Path) -> Iterator[Store]:
-    """A store of which no file goes before the end, whoever updates it meanwhile."""
-    lease = Lock(folder / _READERS, shared=True)
-    if folder.is_dir():
-        # Where nothing can be written, nothing can be removed either. A writer holds it for a moment, to remove files.
-        with suppress(OSError):
-            while not lease.acquire():
-                time.sleep(_MOMENT)
-    try:
-        yield open_store(folder)
-    finally:
-        lease.release()
+# Opening and making.
 
 
 def check_place(folder: Path) -> None:
     """Refuse a folder that has something else in it."""
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"{folder} is a file; a store is a folder")
-    strange = folder.exists() and any(p.name not in (_LOCK, _READERS) for p in folder.iterdir())
-    if strange and not (folder / _MANIFEST).exists() and not (folder / "staging").exists():
+    if not folder.exists() or (folder / MANIFEST).exists():
+        return
+    strange = [p.name for p in folder.iterdir() if p.name not in _OWN and not p.name.startswith(MANIFEST)]
+    if strange:
         raise StoreError(f"{folder} is not empty, and no store; name another folder")
 
 
 def create_store(folder: Path, overwrite: bool = False) -> Store:
     """An empty store; one that is there stays until the first commit of the new one takes its place."""
-    if not (folder / _MANIFEST).exists():
+    if not (folder / MANIFEST).exists():
         return Store(folder, Manifest())
     if not overwrite:
         raise StoreError(f"{folder} has a store already; hdlog update adds to it, --overwrite replaces it")
     try:
-        before = open_store(folder).manifest.snapshot
+        entry = open_store(folder).manifest.entry
     except StoreError:
-        before = 0  # damaged, or of another version: all the more to be replaced
-    return Store(folder, Manifest(snapshot=before))
+        entry = Entry(
+            _newest_number(folder), 0.0, "", ""
+        )  # damaged, or of another format: all the more to be replaced
+    return Store(folder, Manifest(entry=entry))
 
 
-def open_store(folder: Path) -> Store:
-    path = folder / _MANIFEST
-    if not path.exists():
-        raise StoreError(f"{folder}: no store there; hdlog load or hdlog materialise make one")
+def _newest_number(folder: Path) -> int:
+    return max((int(p.stem) for p in (folder / _VERSIONS).glob("*.json") if p.stem.isdigit()), default=0)
+
+
+def open_store(folder: Path, version: int | None = None) -> Store:
+    """The newest version of a store, or another that is kept."""
+    path = folder / MANIFEST
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version = content.pop("format")
-    except (ValueError, KeyError, AttributeError, TypeError):
-        raise StoreError(f"{path}: damaged; this is no manifest of a store") from None
-    if version != _FORMAT:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise StoreError(f"{folder}: no store there; hdlog load or hdlog materialise make one") from None
+    except NotADirectoryError:
+        raise StoreError(f"{folder} is a file; a store is a folder") from None
+    store = Store(folder, read_manifest(data, str(path)))
+    if version is None or version == store.manifest.version:
+        return store
+    kept = store.kept_versions()
+    if version not in kept:
         raise StoreError(
-            f"{folder}: made by hdlog {content.get('version')}, whose format this one does not know"
+            f"{folder} has no version {version} any more; there are {kept[0]} to {store.manifest.version}"
+            if kept and version < kept[0]
+            else f"{folder} has no version {version}; the newest is {store.manifest.version}"
         )
+    return Store(folder, _read_version(folder, version))
+
+
+def _read_version(folder: Path, version: int) -> Manifest:
+    path = folder / _VERSIONS / f"{version:06d}.json"
     try:
-        return Store(folder, _manifest(content))
-    except (KeyError, TypeError, ValueError):
-        raise StoreError(f"{path}: damaged; parts of the manifest are missing") from None
+        return read_manifest(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise StoreError(f"{path}: missing; the store is damaged") from None
 
 
-def _manifest(content: dict[str, Any]) -> Manifest:
-    facts = tuple(
-        Facts(**{**f, "files": _files(f["files"]), "distinct": tuple(f["distinct"])})
-        for f in content["facts"]
-    )
-    return Manifest(
-        **{
-            **content,
-            "facts": facts,
-            "term_files": _files(content["term_files"]),
-            "skolem_files": _files(content["skolem_files"]),
-            "rules": tuple(RuleFile(**r) for r in content["rules"]),
-        }
-    )
-
-
-def _files(entries: Sequence[dict[str, Any]]) -> tuple[File, ...]:
-    return tuple(File(**f) for f in entries)
+@contextmanager
+def open_for_reading(folder: Path, version: int | None = None) -> Iterator[Store]:
+    """A version of a store of which no file goes before the end, whoever updates it meanwhile."""
+    while True:
+        store = open_store(folder, version)
+        lease = Lease(folder, store.manifest.version)
+        lease.acquire()
+        try:
+            # Between looking and leasing a writer may have removed it.
+            missing = any(not (folder / f.path).exists() for f in store.manifest.files())
+            if missing and version is None and open_store(folder).manifest.version != store.manifest.version:
+                continue
+            yield store
+            return
+        finally:
+            lease.release()

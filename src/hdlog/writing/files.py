@@ -16,8 +16,8 @@ from hdlog.errors import WriteError
 from hdlog.program.model import TRIPLE, Predicate
 from hdlog.program.ntriples import is_iri
 from hdlog.program.terms import RDF_TYPE
+from hdlog.reading.arrays import string_bytes
 from hdlog.reading.identifiers import INTEGER_MARK
-from hdlog.reading.term_table import string_bytes
 from hdlog.writing.sheets import Columns, Sheet
 from hdlog.writing.values import INTEGERS
 

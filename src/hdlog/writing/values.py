@@ -28,7 +28,7 @@ from hdlog.program.terms import (
     Iri,
     Literal,
 )
-from hdlog.reading.term_table import string_bytes
+from hdlog.reading.arrays import string_bytes
 from hdlog.reading.values import value_text
 from hdlog.writing import kernels
 

@@ -9,22 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from hdlog.benchmarks.data.dataset import Dataset
+from hdlog.benchmarks.data.loading import encode_columns
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.columnar.facts import Facts
 from hdlog.errors import UsageError
-from hdlog.operations.stores import build_store
+from hdlog.operations.stores import build_store, make_sheets
+from hdlog.operations.work import Settings, Work, begin_work
 from hdlog.program.model import Predicate, Program
-from hdlog.store.buckets import buckets_of
-from hdlog.store.export import export, make_sheets
-from hdlog.store.files import write_predicate, write_terms
-from hdlog.store.store import Facts, File, Store
+from hdlog.store.columnar import EmbeddedGate
+from hdlog.store.export import export
+from hdlog.store.store import Store
+from hdlog.writing.sheets import Sheet
 
 _BATCH = 1 << 20
-_TERMS_A_BUCKET = 1 << 19
 FORMATS = ("nt", "nt.gz", "parquet")
+Tell = Callable[[float], None]
 
 
 def write_store(
@@ -32,47 +32,41 @@ def write_store(
     folder: Path,
     overwrite: bool = False,
     threads: int | None = None,
-    tell: Callable[[float], None] = lambda _: None,
+    tell: Tell = lambda _: None,
 ) -> Store:
-    """A store with the facts as asserted ones; terms keep their ids."""
-    with build_store(folder, overwrite) as store, ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        buckets = max(1, data.terms // _TERMS_A_BUCKET)
-        pieces = [
-            (block, low, min(low + _BATCH, block.size))
-            for block in data.blocks
-            for low in range(0, block.size, _BATCH)
-        ]
-        parts: list[list[tuple[NDArray[np.int64], pa.Array]]] = [[] for _ in range(buckets)]
-        done = 0
-        for first, texts in pool.map(lambda p: (p[0].first + p[1], p[0].texts(p[1], p[2])), pieces):
-            bucket = buckets_of(texts, buckets)
-            for number in np.unique(bucket).tolist():
-                inside = np.flatnonzero(bucket == number)
-                parts[number].append((first + inside, texts.take(pa.array(inside))))
-            done += len(texts)
-            tell(0.4 * done / data.terms)
-
-        def write_bucket(number: int) -> File:
-            ids = np.concatenate([i for i, _ in parts[number]])
-            file = write_terms(store, ids, pa.concat_arrays([t for _, t in parts[number]]), number)
-            parts[number] = []
-            return file
-
-        files = list(pool.map(write_bucket, [n for n in range(buckets) if parts[n]]))
-        numbers = store.number_predicates(data.tables)
-        facts = []
-        written = 0
-        for stored in pool.map(lambda p: _write_facts(store, numbers[p], p, data), data.tables):
-            facts.append(stored)
-            written += stored.rows
-            tell(0.5 + 0.5 * written / data.facts)
-        store.commit(facts=tuple(facts), term_files=tuple(files), terms=data.terms, buckets=buckets)
+    """A store with the facts as asserted ones."""
+    with build_store(folder, overwrite) as store:
+        engine = ColumnarEngine()
+        gate = EmbeddedGate(store, engine)
+        work = Work(store, Program(), Settings(), engine, gate, ("columnar", ""))
+        facts = encode(engine, data, threads, lambda share: tell(share / 2))
+        work.reasoner.materialise(facts)
+        work.commit(added=data.facts)
+        tell(1.0)
     return store
 
 
-def _write_facts(store: Store, number: int, predicate: Predicate, data: Dataset) -> Facts:
-    columns = [c.astype(np.int64) for c in data.tables[predicate]]
-    return write_predicate(store, predicate, number, columns, len(columns[0]))
+def encode(engine: ColumnarEngine, data: Dataset, threads: int | None, tell: Tell) -> dict[Predicate, Facts]:
+    """The facts of a dataset; its terms have the first ids."""
+    assert not len(engine.dictionary), "the ids of the dataset count from 0"
+    pieces = [
+        (block, low, min(low + _BATCH, block.size))
+        for block in data.blocks
+        for low in range(0, block.size, _BATCH)
+    ]
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        for texts in pool.map(lambda p: p[0].texts(p[1], p[2]), pieces):
+            engine.dictionary.encode(texts)
+            tell(len(engine.dictionary) / max(1, data.terms))
+    return encode_columns(engine, data.tables)
+
+
+@contextmanager
+def sheets_of(data: Dataset, tell: Tell = lambda _: None) -> Iterator[list[Sheet]]:
+    """The facts of a dataset on their way to files."""
+    with tempfile.TemporaryDirectory(prefix="hdlog-") as folder:
+        store = write_store(data, Path(folder) / "store", tell=tell)
+        yield make_sheets(begin_work(store, Program(), Settings("columnar"), data.facts), store)
 
 
 def write_files(
@@ -83,28 +77,19 @@ def write_files(
         raise UsageError(f"unknown format {format_}; there are {', '.join(FORMATS)}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rules.dlog").write_text(data.rules)
-    with _make_folder_beside(folder) as place:
-        store = write_store(data, place / "store", tell=lambda share: tell(share / 2))
+    with sheets_of(data, lambda share: tell(share / 2)) as sheets:
         if format_ == "parquet":
-            export(make_sheets(store, Program()), "parquet", folder / "facts", lambda _: None, overwrite=True)
+            export(sheets, "parquet", folder / "facts", lambda _: None, overwrite=True)
             tell(1.0)
             return sorted((folder / "facts").iterdir())
         path = folder / f"{data.name}.{format_}"
-        export(make_sheets(store, Program()), "nt", path, lambda _: None)
+        export(sheets, "nt", path, lambda _: None)
     tell(1.0)
     return [path]
 
 
 def write_triples(data: Dataset, path: Path) -> int:
     """One N-Triples file; how many triples it has."""
-    with _make_folder_beside(path.parent) as place:
-        sheets = make_sheets(write_store(data, place / "store"), Program())
+    with sheets_of(data) as sheets:
         written, _ = export(sheets, "nt", path, lambda _: None)
     return written
-
-
-@contextmanager
-def _make_folder_beside(folder: Path) -> Iterator[Path]:
-    """A folder for a while, on the same disk."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as name:
-        yield Path(name)

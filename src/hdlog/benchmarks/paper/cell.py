@@ -18,20 +18,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hdlog.benchmarks.data.rule_sets import rules
 from hdlog.benchmarks.paper.figures import LARGE, SMALL
+from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.columnar.facts import Facts
+from hdlog.engines.protocol import Engine
 from hdlog.errors import IntermediateTooLarge
-from hdlog.operations.work import Settings, begin_work
+from hdlog.operations.work import Settings
 from hdlog.program.model import Predicate
 from hdlog.reasoning import Reasoning
+from hdlog.store.catalogue import Catalogue
 from hdlog.store.columnar import EmbeddedGate
 from hdlog.store.store import Store, open_store
 from hdlog.tuning import Tuning
 
-Columns = dict[Predicate, list[NDArray[np.int64]]]
 OUT_OF_MEMORY = "out of memory"
 
 
@@ -39,26 +41,28 @@ class Cell:
     def __init__(self, asked: Mapping[str, Any]) -> None:
         self.asked = asked
         self.store = open_store(Path(asked["store"]))
-        settings = Settings(
-            engine=asked["engine"], memory=asked["memory"], tuning=Tuning(asked["method"]), master="local[*]"
-        )
-        self.work = begin_work(self.store, rules(asked["benchmark"]), settings, 0)
-        self.reasoner: Reasoning[Any, Any, Any]
+        tuning = Tuning(asked["method"])
+        self.engine, self.gate = _open(self.store, asked["engine"], asked["memory"], tuning)
+        self.reasoner: Reasoning[Any, Any, Any] = Reasoning(self.engine, tuning=tuning)
 
     def run(self) -> dict[str, Any]:
         task = self.asked["task"]
-        chosen = None if task == "materialisation" else self.choose_facts(large=task.startswith("large"))
+        facts = {
+            line.predicate: self.given(line.predicate) for line in Catalogue(self.store).lines() if line.rows
+        }
+        given = sum(map(self.engine.count, facts.values()))
+        chosen = (
+            None if task == "materialisation" else self.choose_facts(facts, large=task.startswith("large"))
+        )
         fresh = self.asked["fresh"]
         if fresh and chosen is not None:
-            facts = self.leave_out(chosen)
-        else:
-            facts = dict(self.work.gate.read_facts(self.store.manifest.facts))
-        self.reasoner = self.work.start(restore=False)
+            facts = {p: self.engine.minus(f, chosen[p]) if p in chosen else f for p, f in facts.items()}
+        self.reasoner.add_program(rules(self.asked["benchmark"]))
         seconds = self.measure(lambda: self.reasoner.materialise(facts))
         facts.clear()
         times = [seconds]
         if chosen is not None and not fresh:
-            times = self.measure_updates(task, self.facts(chosen))
+            times = self.measure_updates(task, chosen)
         gc.collect()
         result: dict[str, Any] = {
             "seconds": min(times),
@@ -68,12 +72,19 @@ class Cell:
             "peak": max(static, memory("VmHWM")),
         }
         result |= {
-            "given": sum(f.rows for f in self.store.manifest.facts),
+            "given": given,
             "facts": len(self.reasoner),
             "rounds": len(self.reasoner.trace.events),
-            "changed": int(sum(len(c[0]) for c in chosen.values())) if chosen is not None else 0,
+            "changed": sum(map(self.engine.count, chosen.values())) if chosen is not None else 0,
         }
         return {**result, "checksums": self.checksums()}
+
+    def given(self, predicate: Predicate) -> Any:
+        """The facts of the store, in memory; as ids of the engine."""
+        facts = self.engine.facts(self.gate.find(predicate))
+        if isinstance(facts, Facts):
+            return Facts(facts.pairs, facts.arity, facts.keys.copy())
+        return facts
 
     def measure_updates(self, task: str, some: Mapping[Predicate, Any]) -> list[float]:
         """How long a deletion or adding back took: small ones several times, for what a machine does beside is not small."""
@@ -97,41 +108,37 @@ class Cell:
         run()
         return time.perf_counter() - start
 
-    def choose_facts(self, large: bool) -> Columns:
+    def choose_facts(self, facts: Mapping[Predicate, Any], large: bool) -> dict[Predicate, Any]:
         """Some of the facts given, at random but always the same: 1,000 or a quarter of them."""
         chance = np.random.default_rng([self.asked["seed"], int(large)])
-        stored = self.store.manifest.facts
-        total = sum(f.rows for f in stored)
+        total = sum(map(self.engine.count, facts.values()))
         picked = np.zeros(total, np.bool_)
         picked[chance.permutation(total)[: int(LARGE * total) if large else min(SMALL, total)]] = True
         selection, start = {}, 0
-        for facts in stored:
-            mask = picked[start : start + facts.rows]
-            start += facts.rows
+        for predicate, several in facts.items():
+            rows = self.engine.count(several)
+            mask = picked[start : start + rows]
+            start += rows
             if mask.any():
-                selection[facts.predicate] = [c[mask] for c in columns(self.store, facts.predicate)]
+                ids = [c[mask] for c in self.sort_by_store(self.columns(several))]
+                selection[predicate] = self.engine.facts_from_columns(ids, int(mask.sum()))
         return selection
 
-    def leave_out(self, chosen: Columns) -> dict[Predicate, Any]:
-        """All facts but the chosen ones."""
-        rest = {}
-        for stored in self.store.manifest.facts:
-            whole = columns(self.store, stored.predicate)
-            if stored.predicate in chosen:
-                gone = checksum_rows(chosen[stored.predicate])
-                keep = ~np.isin(checksum_rows(whole), gone)
-                whole = [c[keep] for c in whole]
-            rest[stored.predicate] = whole
-        return self.facts(rest)
+    def columns(self, facts: Any) -> list[NDArray[Any]]:
+        """Ids of the engine."""
+        if isinstance(facts, Facts):
+            return list(facts.columns())
+        engine: Any = self.engine
+        table: pa.Table = engine.keeper.collect(facts.sums().select(*facts.keys))
+        return [table[c].to_numpy() for c in facts.keys]
 
-    def facts(self, tables: Columns) -> dict[Predicate, Any]:
-        """Columns of store ids as facts of the engine."""
-        gate = self.work.gate
-        if isinstance(gate, EmbeddedGate):
-            own = {p: [gate.engine_ids(c) for c in several] for p, several in tables.items()}
-            return {p: gate.engine.facts_from_columns(ids, len(ids[0])) for p, ids in own.items()}
-        engine = self.work.engine
-        return {p: engine.facts_from_columns(several, len(several[0])) for p, several in tables.items()}
+    def sort_by_store(self, columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        """In the order of the ids that the store has, which is the same for all engines."""
+        order = np.lexsort([self.store_ids(c) for c in columns][::-1])
+        return [c[order] for c in columns]
+
+    def store_ids(self, ids: NDArray[Any]) -> NDArray[np.int64]:
+        return self.gate.ids.store_ids(ids) if isinstance(self.gate, EmbeddedGate) else ids
 
     def checksums(self) -> dict[str, tuple[int, str]]:
         """For each predicate, how many facts there are, and a sum over them that no order changes."""
@@ -146,21 +153,20 @@ class Cell:
         return sums
 
     def ids(self, predicate: Predicate) -> list[NDArray[np.int64]]:
-        gate = self.work.gate
-        facts = self.work.engine.facts(self.reasoner.stored_tables()[predicate])
-        if isinstance(gate, EmbeddedGate):
-            return [gate.store_ids(c) for c in facts.columns()]
-        engine: Any = self.work.engine
-        table: pa.Table = engine.keeper.collect(facts.sums().select(*facts.keys))
-        return [table[c].to_numpy() for c in facts.keys]
+        facts = self.engine.facts(self.reasoner.stored_tables()[predicate])
+        return [self.store_ids(c) for c in self.columns(facts)]
 
 
-def columns(store: Store, predicate: Predicate) -> list[NDArray[np.int64]]:
-    stored = store.manifest.of(predicate)
-    assert stored is not None
-    names = [f"c{i}" for i in range(stored.arity)]
-    table = pa.concat_tables(pq.read_table(store.path(f), columns=names) for f in stored.files)
-    return [table[n].to_numpy() for n in names]
+def _open(store: Store, name: str, memory: float, tuning: Tuning) -> tuple[Engine[Any, Any, Any], Any]:
+    settings = Settings(engine=name, memory=memory, tuning=tuning, master="local[*]")  # type: ignore[arg-type]
+    if name == "spark":
+        from hdlog.engines.spark.engine import SparkEngine
+        from hdlog.store.spark import SparkGate
+
+        spark = SparkEngine(settings.session(), numbers=tuning.numbers)
+        return spark, SparkGate(store, spark)
+    embedded = ColumnarEngine(settings.budget, numbers=tuning.numbers)
+    return embedded, EmbeddedGate(store, embedded)
 
 
 def checksum_rows(several: list[NDArray[np.int64]]) -> NDArray[np.uint64]:

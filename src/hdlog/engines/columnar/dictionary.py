@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
@@ -12,18 +12,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Rows
-from hdlog.engines.columnar.keys import (
-    UNKNOWN,
-    KeyTable,
-    extend_array,
-)
+from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
+from hdlog.engines.columnar.layers import Column
 from hdlog.engines.columnar.skolems import SkolemTable
 from hdlog.engines.columnar.term_source import TermSource
 from hdlog.program.ntriples import SKOLEM, SkolemPart, parse_term, skolem_parts, term_text, unquote
 from hdlog.program.terms import Constant, Literal
 from hdlog.reading.identifiers import INTEGER_MARK, INTEGERS
 from hdlog.reading.kernels import DOUBLE, INTEGER, OTHER, PLAIN
-from hdlog.reading.term_table import TermTable, classify
+from hdlog.reading.term_table import FrozenTexts, TermTable, classify
 from hdlog.tuning import Numbers
 
 __all__ = ["DOUBLE", "INTEGER", "OTHER", "PLAIN", "Dictionary"]
@@ -42,27 +39,52 @@ class Dictionary:
     completed by whoever comes next.
     """
 
-    def __init__(self, dense: int = Numbers.dense_integers) -> None:
+    def __init__(
+        self, dense: int = Numbers.dense_integers, frozen: Mapping[str, NDArray[Any]] | None = None
+    ) -> None:
+        """`frozen`: terms that are kept elsewhere, as `freeze` gives them."""
+        kept = frozen or {}
         self._enough = dense
         self._source: TermSource | None = None
         self._base = 0  # the first ids are those of the source
         self._base_values: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float64]] | None = None
-        self._terms = TermTable()
-        self._text_ids = np.empty(0, np.uint32)  # by number of a text in `_terms`
-        self._known_texts = 0  # how many of them have an id, or wait as Skolem terms
+        texts = FrozenTexts(kept["slots"], kept["text"], kept["starts"]) if frozen else None
+        self._terms = TermTable(texts) if texts is not None else TermTable()
+        self._text_ids = Column(np.uint32, kept.get("text_ids"))  # by number of a text in `_terms`
+        self._known_texts = len(self._terms)  # how many of them have an id, or wait as Skolem terms
         self._waiting: list[int] = []  # numbers of texts that spell out Skolem terms, and have no id yet
         self._constants: dict[Constant, int] = {}
-        self._numbers = KeyTable()
-        self._number_ids = np.empty(0, np.uint32)  # by position in `_numbers`
-        self._numbered = 0  # how many of them have an id
+        self._numbers = KeyTable((kept["numbers"], kept["number_slots"]) if frozen else None)
+        self._number_ids = Column(np.uint32, kept.get("number_ids"))  # by position in `_numbers`
+        self._numbered = self._numbers.size  # how many of them have an id
         self._dense = np.empty(0, np.uint32)  # ids of small numbers that came in masses, by value
-        self._skolems = SkolemTable()
-        self._size = 0  # from here on, places are ids without the base
-        self._kinds = np.empty(0, np.uint8)
-        self._integers = np.empty(0, np.int64)
-        self._doubles = np.empty(0, np.float64)
-        self._texts = np.empty(0, np.int32)  # the number of the text, if there is one
+        self._skolems = SkolemTable({n[7:]: a for n, a in kept.items() if n.startswith("skolem_")} or None)
+        self._kinds = Column(np.uint8, kept.get("kinds"))
+        self._integers = Column(np.int64, kept.get("integers"))
+        self._doubles = Column(np.float64, kept.get("doubles"))
+        self._texts = Column(np.int32, kept.get("texts"))  # the number of the text, if there is one
+        self._size = self._kinds.frozen  # from here on, places are ids without the base
         self._lock = RLock()
+
+    def freeze(self) -> dict[str, NDArray[Any]]:
+        """All terms as arrays, to be kept elsewhere."""
+        assert self._source is None, "what is kept elsewhere is there"
+        texts = self._terms.freeze()
+        numbers, number_slots = self._numbers.freeze()
+        return {
+            "slots": texts.slots,
+            "text": texts.texts,
+            "starts": texts.starts,
+            "text_ids": self._text_ids.since(0, self._known_texts),
+            "numbers": numbers,
+            "number_slots": number_slots,
+            "number_ids": self._number_ids.since(0, self._numbered),
+            **{f"skolem_{name}": array for name, array in self._skolems.freeze().items()},
+            "kinds": self._kinds.since(0, self._size),
+            "integers": self._integers.since(0, self._size),
+            "doubles": self._doubles.since(0, self._size),
+            "texts": self._texts.since(0, self._size),
+        }
 
     def __len__(self) -> int:
         return self._base + self._size
@@ -82,7 +104,7 @@ class Dictionary:
             self._give_ids()
             return self.translate(numbers, self._text_ids)
 
-    def translate(self, numbers: Rows, ids: Ids) -> Ids:
+    def translate(self, numbers: Rows, ids: Ids | Column) -> Ids:
         """Numbers of texts, or ids of integers below zero, as ids: the texts have the given ones."""
         inline = numbers < 0
         if not inline.any():
@@ -110,14 +132,14 @@ class Dictionary:
             at = np.flatnonzero(rest)
             ids[at] = self._append(kinds[at], integers[at], doubles[at], at + first)
             waiting = (np.flatnonzero(ids == UNKNOWN) + first).tolist()
-            self._text_ids = extend_array(self._text_ids, first, ids)
+            self._text_ids.write(first, ids)
             self._waiting += waiting
             self._known_texts = first + new
         while self._waiting:
             number = self._waiting[-1]
             parts = skolem_parts(self._terms.text(number))
             assert parts is not None, "only Skolem terms wait"
-            self._text_ids[number] = self._encode_parts(parts)
+            self._text_ids.set(number, self._encode_parts(parts))
             self._waiting.pop()
 
     def _encode_parts(self, parts: Sequence[SkolemPart]) -> int:
@@ -165,7 +187,7 @@ class Dictionary:
             positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
             if self._numbers.size > self._numbered:
                 ids = self._append_untexted(INTEGER, self._numbers.keys(self._numbered).view(np.int64))
-                self._number_ids = extend_array(self._number_ids, self._numbered, ids)
+                self._number_ids.write(self._numbered, ids)
                 self._numbered = self._numbers.size
             return self._number_ids[positions]
 
@@ -189,20 +211,22 @@ class Dictionary:
         start, new = self._size, len(kinds)
         first = self._base + start
         ids = np.arange(first, first + new, dtype=np.uint32)
-        self._kinds = extend_array(self._kinds, start, kinds)
-        self._integers = extend_array(self._integers, start, integers)
-        self._doubles = extend_array(self._doubles, start, doubles)
-        self._texts = extend_array(self._texts, start, texts.astype(np.int32))
+        self._kinds.write(start, kinds)
+        self._integers.write(start, integers)
+        self._doubles.write(start, doubles)
+        self._texts.write(start, texts.astype(np.int32))
         self._size = start + new
         return ids
 
-    def collect_made_since(self, start: int) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]]]:
-        """Of the ids from `start` on: which are integers without a text, and the Skolem terms by name: ids, arguments."""
-        assert start >= self._base, "terms of the source are not made here"
-        place = start - self._base
-        untexted = self._texts[place : self._size] == _NO_TEXT
-        integers = untexted & (self._kinds[place : self._size] == INTEGER)
-        return integers, [(self._name(name), ids, args) for name, ids, args in self._skolems.groups(start)]
+    def take_apart(
+        self, ids: Ids
+    ) -> tuple[NDArray[np.bool_], list[tuple[str, Ids, list[Ids]]], NDArray[np.bool_]]:
+        """Which terms are integers without a text, the Skolem terms by name: ids, arguments, and which have a text."""
+        texted = self._texts[ids] != _NO_TEXT
+        integers = ~texted & (self._kinds[ids] == INTEGER)
+        made = np.sort(ids[~texted & ~integers])
+        groups = [(self._name(name), own, args) for name, own, args in self._skolems.take_apart(made)]
+        return integers, groups, texted
 
     def _name(self, identifier: int) -> str:
         return unquote(self.text(identifier))
@@ -212,7 +236,7 @@ class Dictionary:
     @property
     def leans(self) -> bool:
         """Whether terms are kept elsewhere."""
-        return self._source is not None
+        return self._source is not None or self._kinds.frozen > 0
 
     def mark_parts(self, used: NDArray[np.bool_]) -> None:
         """Mark what used Skolem terms are made of."""
@@ -229,21 +253,23 @@ class Dictionary:
 
     def without_unused(self, used: NDArray[np.bool_]) -> tuple[Dictionary, Ids]:
         """A dictionary with the used terms only, in the same order, and the new id of each old one."""
-        assert self._source is None, "what is kept elsewhere stays there"
+        assert not self.leans, "what is kept elsewhere stays there"
         old = np.flatnonzero(used)
         ids = np.full(len(used), UNKNOWN, np.uint32)
         ids[old] = np.arange(len(old), dtype=np.uint32)
         fresh = Dictionary(self._enough)
         numbers = self._texts[old]
         texted = np.flatnonzero(numbers != _NO_TEXT)
-        fresh._terms.add_texts(self._terms.array().take(pa.array(numbers[texted])))
+        fresh._terms.add_texts(self._terms.take(numbers[texted].astype(np.int64)))
         places = np.full(len(old), _NO_TEXT)
         places[texted] = np.arange(len(texted))
         fresh._append(self._kinds[old], self._integers[old], self._doubles[old], places)
-        fresh._text_ids, fresh._known_texts = texted.astype(np.uint32), len(texted)
+        fresh._text_ids.write(0, texted.astype(np.uint32))
+        fresh._known_texts = len(texted)
         whole = np.flatnonzero((numbers == _NO_TEXT) & (self._kinds[old] == INTEGER))
         fresh._numbers.positions(self._integers[old][whole].view(np.uint64))
-        fresh._number_ids, fresh._numbered = whole.astype(np.uint32), len(whole)
+        fresh._number_ids.write(0, whole.astype(np.uint32))
+        fresh._numbered = len(whole)
         fresh._skolems = self._skolems.without_unused(ids, UNKNOWN)
         return fresh, ids
 
@@ -258,10 +284,10 @@ class Dictionary:
             return pa.array([], pa.large_string())
         there = ids < self._base
         own = np.where(there, 0, ids.astype(np.int64) - self._base)
-        numbers = np.where(there, _NO_TEXT, self._texts[own] if self._size else _NO_TEXT)
+        numbers = np.where(there, _NO_TEXT, self._texts[own] if self._size else _NO_TEXT).astype(np.int64)
         if (numbers >= 0).all():
-            return self._terms.array().take(pa.array(numbers))
-        parts = [self._terms.array().take(pa.array(numbers[numbers >= 0]))]
+            return self._terms.take(numbers)
+        parts = [self._terms.take(numbers[numbers >= 0])]
         places = [np.flatnonzero(numbers >= 0)]
         if there.any():
             assert self._source is not None, "ids below the base are those of the source"
@@ -303,7 +329,11 @@ class Dictionary:
         return self._values(1, ids)
 
     def integer_values(self, ids: Ids) -> NDArray[np.int64] | None:
-        return self.integers(ids) if (self.kinds(ids) == INTEGER).all() else None
+        """Integers that are written in their shortest form; others are terms of their own."""
+        if self._base and (ids < self._base).any():
+            return None
+        texted = self._texts[ids - np.uint32(self._base)] != _NO_TEXT
+        return self.integers(ids) if not texted.any() and (self.kinds(ids) == INTEGER).all() else None
 
     def doubles(self, ids: Ids) -> NDArray[np.float64]:
         return self._values(2, ids)

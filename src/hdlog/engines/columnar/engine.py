@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from weakref import WeakSet
+
+from numpy.typing import NDArray
 
 from hdlog.engines.columnar.aggregates import Aggregator
 from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.in_and_out import InAndOut
+from hdlog.engines.columnar.keys import Frozen, PairTable
 from hdlog.engines.columnar.relations import Relations
 from hdlog.engines.columnar.statistics import ColumnarHints
 from hdlog.engines.columnar.table import Table
@@ -26,7 +31,15 @@ class ColumnarEngine(Relations, Tables, InAndOut):
         super().__init__(budget, threads, numbers)
         self.hints = ColumnarHints(self)
         self._tidied = 0  # terms and pairs when they were last looked through
+        self.keeps_ids = False
+        """whether somebody else knows terms by their ids, so that these must not change"""
         self._aggregators: WeakSet[Aggregator] = WeakSet()
+
+    def start_from(self, terms: Mapping[str, NDArray[Any]], pairs: Frozen) -> None:
+        """Take over terms and pairs that are kept elsewhere, before anything has come in."""
+        assert not len(self.dictionary), "the first ids are those of what is kept"
+        self.dictionary = Dictionary(self.numbers.dense_integers, terms)
+        self.pairs = PairTable(pairs)
 
     def aggregator(self, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]) -> Aggregator:
         aggregator = Aggregator(self, call, group, terms)
@@ -37,7 +50,8 @@ class ColumnarEngine(Relations, Tables, InAndOut):
 
     def tidy(self, tables: Sequence[Table], facts: Sequence[Facts]) -> None:
         size = len(self.dictionary) + self.pairs.size
-        if size < 2 * self._tidied + self.numbers.worth_tidying or self.dictionary.leans:
+        few = size < 2 * self._tidied + self.numbers.worth_tidying
+        if few or self.keeps_ids or self.dictionary.leans:
             return
         tidied = tidy(self.dictionary, self.pairs, tables, facts)
         if tidied is not None:

@@ -32,10 +32,10 @@ class InAndOut(FactSets):
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
         facts = table.facts()
-        asserted = table.values(facts, "asserted").tolist()
-        supports = (table.values(facts, "nonrecursive") + table.values(facts, "recursive")).tolist()
+        asserted, fixed, recursive = table.supports_of(facts.keys)
         rows = self.decode(facts).rows()
-        return [(row, bool(a), n) for row, a, n in zip(rows, asserted, supports, strict=True)]
+        derived = (fixed + recursive).tolist()
+        return [(row, bool(a), n) for row, a, n in zip(rows, asserted.tolist(), derived, strict=True)]
 
     def weights(self, facts: Facts) -> dict[tuple[Constant, ...], int]:
         return dict(zip(self.decode(facts).rows(), facts.weights().tolist(), strict=True))

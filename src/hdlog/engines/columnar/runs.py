@@ -50,6 +50,17 @@ class Run:
         journal.save(self.dead, at, self.born)
         self.dead[at] = dead
 
+    def find_dead(self, at: Rows) -> NDArray[np.bool_]:
+        return self.dead[at] != 0 if len(self.dead) else np.zeros(len(at), np.bool_)
+
+    def set_dead(self, at: Rows, dead: NDArray[np.bool_]) -> None:
+        """Whether some are dead, for good."""
+        if not len(self.dead):
+            if not dead.any():
+                return
+            self.dead = np.zeros(len(self), np.uint8)
+        self.dead[at] = dead
+
 
 @dataclass(eq=False)
 class SupportedRun(Run):
@@ -103,6 +114,16 @@ class Index:
                 keys = keys[at < 0]
             if not len(keys):
                 return
+
+    def replay(self, added: Keys, removed: Keys) -> None:
+        """Sorted keys that came and that went before anybody has seen the index."""
+        for keys, dead in ((removed, True), (added, False)):
+            for run in self.runs:
+                at = locate(run.keys, keys)
+                run.set_dead(at[at >= 0], np.full(int((at >= 0).sum()), dead))
+                keys = keys[at < 0]
+            if len(keys) and not dead:
+                self.runs.append(Run(keys, born=-1))
 
     def _merge(self) -> None:
         while len(self.runs) > 1 and len(self.runs[-2]) <= max(self.small_run, len(self.runs[-1])):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Rows
-from hdlog.engines.columnar.keys import KeyTable, PairTable, extend_array, pack, part, part_columns, unpack
+from hdlog.engines.columnar.keys import KeyTable, PairTable, pack, part, part_columns, unpack
+from hdlog.engines.columnar.layers import Column
 from hdlog.errors import TermTooLarge
 from hdlog.program.ntriples import MOST_CHARACTERS, SKOLEM, skolem_token, text_token, unquote
 
@@ -21,12 +23,29 @@ Group = tuple[int, Ids, list[Ids]]
 class SkolemTable:
     """A term that is made of others comes after them: its id is larger."""
 
-    def __init__(self) -> None:
-        self._arguments = PairTable()  # name and arguments, from the left
-        self._keys = KeyTable()  # how many arguments, and their id in `_arguments`
-        self._ids = np.empty(0, np.uint32)  # by position in `_keys`, rising
-        self._lengths = np.empty(0, np.float64)  # about how long their texts are
-        self._known = 0  # how many of them have an id
+    def __init__(self, frozen: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """`frozen`: terms that are kept elsewhere, as `freeze` gives them."""
+        kept = frozen or {}
+        self._arguments = PairTable((kept["arguments"], kept["argument_slots"]) if kept else None)
+        """names and arguments, from the left"""
+        self._keys = KeyTable((kept["keys"], kept["key_slots"]) if kept else None)
+        """how many arguments, and their id in `_arguments`"""
+        self._ids = Column(np.uint32, kept.get("ids"))  # by position in `_keys`, rising
+        self._lengths = Column(np.float64, kept.get("lengths"))  # about how long their texts are
+        self._known = self._keys.size  # how many of them have an id
+
+    def freeze(self) -> dict[str, NDArray[Any]]:
+        """All of it as arrays."""
+        arguments, argument_slots = self._arguments.freeze()
+        keys, key_slots = self._keys.freeze()
+        return {
+            "arguments": arguments,
+            "argument_slots": argument_slots,
+            "keys": keys,
+            "key_slots": key_slots,
+            "ids": self._ids.since(0, self._known),
+            "lengths": self._lengths.since(0, self._known),
+        }
 
     def encode(self, name: int, columns: Sequence[Ids], rows: int, give_ids: Callable[[int], Ids]) -> Ids:
         """The ids of terms with a name and, in each row, some arguments; new ones get theirs from `give_ids`."""
@@ -40,8 +59,8 @@ class SkolemTable:
             of_new = np.full(new, _PLAIN)
             fresh = positions >= self._known
             of_new[positions[fresh] - self._known] = lengths[fresh]
-            self._lengths = extend_array(self._lengths, self._known, of_new)
-            self._ids = extend_array(self._ids, self._known, give_ids(new))
+            self._lengths.write(self._known, of_new)
+            self._ids.write(self._known, give_ids(new))
             self._known = self._keys.size
         return self._ids[positions]
 
@@ -54,19 +73,25 @@ class SkolemTable:
 
     def _find(self, ids: Ids) -> Rows:
         """The positions of Skolem terms among some ids, -1 for other terms."""
-        mine = self._ids[: self._known]
-        if not len(mine):
-            return np.full(len(ids), -1)
-        places = np.minimum(np.searchsorted(mine, ids), len(mine) - 1)
-        return np.where(mine[places] == ids, places, -1)
+        places = np.full(len(ids), -1)
+        frozen = self._ids.frozen
+        for first, mine in ((0, self._ids.base), (frozen, self._ids.since(frozen, self._known))):
+            if len(mine):
+                at = np.minimum(np.searchsorted(mine, ids), len(mine) - 1)
+                places = np.where(mine[at] == ids, at + first, places)
+        return places
 
     def groups(self, start: int = 0) -> list[Group]:
         """The terms with ids from `start` on."""
-        first = int(np.searchsorted(self._ids[: self._known], start))
+        first = int(np.searchsorted(self._ids.since(0, self._known), start)) if start else 0
         return self._take_apart(np.arange(first, self._known))
 
+    def take_apart(self, ids: Ids) -> list[Group]:
+        """Some terms."""
+        return self._take_apart(self._find(ids))
+
     def _take_apart(self, positions: Rows) -> list[Group]:
-        widths, combined = unpack(self._keys.keys(0)[positions])
+        widths, combined = unpack(self._keys.take(positions))
         ids = self._ids[positions]
         groups: list[Group] = []
         for width in np.unique(widths).tolist():
@@ -117,7 +142,8 @@ class SkolemTable:
             new, widths, combined = (np.concatenate(c) for c in zip(*moved, strict=True))
             order = np.argsort(new)
             fresh._keys.positions(pack(widths[order], combined[order]))
-            fresh._ids, fresh._known = new[order], len(new)
-            kept = ids[self._ids[: self._known]] != unknown
-            fresh._lengths = self._lengths[: self._known][kept]
+            fresh._ids.write(0, new[order])
+            fresh._known = len(new)
+            kept = ids[self._ids.since(0, self._known)] != unknown
+            fresh._lengths.write(0, self._lengths.since(0, self._known)[kept])
         return fresh

@@ -15,12 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.budget import Budget
-from hdlog.engines.columnar.facts import Facts, Order, count_values, empty_facts, keys_of, primary_order
-from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
+from hdlog.engines.columnar.facts import (
+    Counts,
+    Facts,
+    Order,
+    count_values,
+    empty_facts,
+    keys_of,
+    primary_order,
+)
+from hdlog.engines.columnar.kernels import Flags, Keys, Rows
 from hdlog.engines.columnar.kernels.merging import grow_run, merge_runs
 from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.keys import PairTable
 from hdlog.engines.columnar.runs import Index, Run, SupportedRun
+from hdlog.engines.columnar.tracking import Supports, Tracking, have_support
 from hdlog.journal import Journal
 from hdlog.tuning import Numbers
 
@@ -47,8 +56,8 @@ class Table:
         self.indexes: dict[Order, Index] = {}
         self._distinct: dict[tuple[int, ...], tuple[int, int]] = {}
         self._saved = -1
-        self.version = 0
-        """goes up with each update that changes something"""
+        self.tracking: Tracking | None = None
+        """what has changed, where somebody wants to know"""
 
     def __len__(self) -> int:
         return self.live
@@ -58,10 +67,12 @@ class Table:
         """Facts that are stored, but do not hold."""
         return sum(map(len, self.runs)) - self.live
 
-    def _save(self) -> None:
+    def _save(self, keys: Keys) -> None:
+        """Before these facts change."""
+        if self.tracking is not None and len(keys):
+            self.tracking.note(keys, self.supports_of(keys))
         if self._saved != self.journal.number:
             self._saved = self.journal.number
-            self.version += 1
             runs, live = list(self.runs), self.live
 
             def restore() -> None:
@@ -117,13 +128,29 @@ class Table:
             live[hits] = True if not len(run.dead) else run.dead[at[hits]] == 0
         return live
 
-    def values(self, facts: Facts, support: Support) -> NDArray[np.int64]:
-        """A support of each fact, 0 where it is not stored."""
-        counts = np.zeros(len(facts), np.int64)
+    def supports_of(self, keys: Keys) -> Supports:
+        """The supports of facts by their sorted keys, 0 where they are not stored."""
+        asserted, fixed, recursive = (np.zeros(len(keys), np.int64) for _ in range(3))
         for run in self.runs:
-            at = locate(run.keys, facts.keys)
-            counts[at >= 0] = getattr(run, support)[at[at >= 0]]
-        return counts
+            at = self._positions(run, keys)
+            hit, here = at >= 0, at[at >= 0]
+            asserted[hit], fixed[hit], recursive[hit] = (
+                run.asserted[here],
+                run.nonrecursive[here],
+                run.recursive[here],
+            )
+        return asserted, fixed, recursive
+
+    def collect_changes(self) -> tuple[Facts, tuple[Counts, Counts, Counts, Counts]]:
+        """The facts that have changed since the last time, with differences of their supports and of whether they hold."""
+        assert self.tracking is not None, "somebody wants to know"
+        keys, before = self.tracking.collect()
+        after = self.supports_of(keys)
+        live = have_support(after).astype(np.int64) - have_support(before)
+        asserted, fixed, recursive = (b - a for a, b in zip(before, after, strict=True))
+        changed = np.flatnonzero((asserted != 0) | (fixed != 0) | (recursive != 0))
+        facts = Facts(self.pairs, self.arity, keys[changed])
+        return facts, (asserted[changed], fixed[changed], recursive[changed], live[changed])
 
     def distinct(self, bound: tuple[int, ...]) -> int:
         """About how many values the bound columns have together; exact when last counted."""
@@ -133,6 +160,11 @@ class Table:
             count = int(values * self.live / max(1, rows))
             known = self._distinct[bound] = (self.live, max(1, min(count, self.live)))
         return known[1]
+
+    def set_distinct(self, values: Sequence[float]) -> None:
+        """How many values each column has, as somebody has counted them before."""
+        if self.arity > 1:
+            self._distinct = {(i,): (self.live, max(1, int(v))) for i, v in enumerate(values)}
 
     def _count_distinct(self, bound: tuple[int, ...]) -> tuple[int, int]:
         """How many values the bound columns have in the largest run, and how many rows that has."""
@@ -153,7 +185,7 @@ class Table:
 
     def adjust(self, facts: Facts, support: Support) -> None:
         """Add multiplicities to a support; facts not yet stored are stored, dead."""
-        self._save()
+        self._save(facts.keys)
         keys, counts = facts.keys, facts.weights()
         for run in self.runs:
             at = self._positions(run, keys)
@@ -169,7 +201,7 @@ class Table:
 
     def grow(self, facts: Facts, support: Support) -> Facts:
         """Add to a support, all multiplicities positive; every fact becomes live. Those that were not."""
-        self._save()
+        self._save(facts.keys)
         keys, counts = facts.keys, _NO_COUNTS if facts.counts is None else facts.counts
         woken: list[Keys] = []
         for run in self.runs:
@@ -189,7 +221,7 @@ class Table:
             self.runs.append(self._run(keys, ones, support, _NONE))
             woken.append(keys)
             self._merge()
-        live = self._unite(woken)
+        live = self.unite(woken)
         self.live += len(live)
         self._index(live, True)
         return live
@@ -199,7 +231,7 @@ class Table:
 
         Returns the facts that came and those that went.
         """
-        self._save()
+        self._save(facts.keys)
         keys, counts = facts.keys, facts.weights()
         came: list[Keys] = []
         went: list[Keys] = []
@@ -225,13 +257,13 @@ class Table:
             self.runs.append(self._run(keys, counts, support, _NONE))
             came.append(keys)
             self._merge()
-        added, removed = self._unite(came), self._unite(went)
+        added, removed = self.unite(came), self.unite(went)
         self.live += len(added) - len(removed)
         self._index(removed, False)
         self._index(added, True)
         return added, removed
 
-    def _unite(self, parts: list[Keys]) -> Facts:
+    def unite(self, parts: list[Keys]) -> Facts:
         if len(parts) < 2:
             keys = parts[0] if parts else np.empty(0, np.uint64)
         else:
@@ -240,7 +272,7 @@ class Table:
 
     def shrink(self, facts: Facts, support: Support) -> Facts:
         """Take from a support; those that were live, and have no assertion or non-recursive support, die."""
-        self._save()
+        self._save(facts.keys)
         keys, counts = facts.keys, facts.weights()
         died: list[Keys] = []
         for run in self.runs:
@@ -261,33 +293,18 @@ class Table:
             if not len(keys):
                 break
         assert not len(keys), "only what is stored has support to lose"
-        dead = self._unite(died)
+        dead = self.unite(died)
         self.live -= len(dead)
         self._index(dead, False)
         return dead
 
     def load(self, facts: Facts, support: Support) -> None:
         """Facts become live with a support; the table has no runs yet, and so no indexes."""
-        self._save()
+        self._save(facts.keys)
         if len(facts):
             self.runs = [self._run(facts.keys, facts.weights(), support, _NONE)]
             self.live = len(facts)
             self.indexes = {}
-
-    def restore(
-        self,
-        columns: Sequence[Ids],
-        asserted: NDArray[np.int64],
-        nonrecursive: NDArray[np.int64],
-        recursive: NDArray[np.int64],
-    ) -> None:
-        """Live facts with all their supports; the table is empty."""
-        assert not self.runs, "only an empty table is restored"
-        keys = keys_of(self.pairs, columns, primary_order(self.arity), len(asserted))
-        order = np.argsort(keys)
-        supports = (asserted.astype(np.uint8)[order], nonrecursive[order], recursive[order])
-        self.runs = [SupportedRun(keys[order], _NONE, self.journal.number, *supports)] if len(keys) else []
-        self.live = len(keys)
 
     def _run(self, keys: Keys, counts: NDArray[np.int64], support: Support, dead: Flags) -> SupportedRun:
         self.budget.check(len(keys), _STORED, "a table")
@@ -318,7 +335,7 @@ class Table:
     def _flip(self, facts: Facts, live: bool) -> None:
         if not len(facts):
             return
-        self._save()
+        self._save(facts.keys[:0])
         left = facts.keys
         for run in self.runs:
             if run.keys is left and run.born == self.journal.number:

@@ -1,17 +1,19 @@
-"""Terms and their 64-bit ids: texts in frames, what the driver has seen of them in memory."""
+"""Terms and their 64-bit ids: an id follows from its term, so nobody has to ask for it. Texts are in frames, for whoever wants to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hdlog.engines.protocol import RunAgain
 from hdlog.engines.spark.frames import Frame, Keeper, union
-from hdlog.errors import SparkFailed, TermTooLarge
+from hdlog.errors import ClashingTerms, SparkFailed, TermTooLarge
 from hdlog.program.ntriples import MOST_CHARACTERS, SKOLEM, SkolemPart, is_typed, skolem_parts, term_text
 from hdlog.program.terms import Constant
+from hdlog.reading import identifiers
 from hdlog.reading.identifiers import (
     INTEGER_LIMIT,
     INTEGER_MARK,
@@ -20,7 +22,9 @@ from hdlog.reading.identifiers import (
     StoreIds,
     inline_integer,
     integer_text,
+    next_id,
     skolem_ids,
+    text_ids,
 )
 
 _ID_TEXT = "id BIGINT, text STRING"
@@ -29,35 +33,43 @@ _INTEGER_SQL = f"concat('\"', id - {INTEGERS}L, '{INTEGER_MARK}')"
 _MARKED = f"startswith(text, '{SKOLEM}')"
 _TOKENS = f"if(id >= {SKOLEMS}L, substring(text, {len(SKOLEM) + 1}), concat('t', lower(hex(text))))"
 """What the text of an argument adds to that of a Skolem term."""
+_MANY = 1_000_000
+"""Terms among which the chance that two texts share a hash of 62 bits is one in ten million."""
 
 
 class Dictionary:
-    """Integers and Skolem terms need no place in it; all other terms get the next ids."""
+    """What is known of terms with a text. A term may be noted several times; what is looked up is there once."""
 
     def __init__(self, keeper: Keeper, unsent: int) -> None:
         """So many new terms wait in the driver before they become a frame."""
         self._keeper = keeper
         self._most_unsent = unsent
+        self._stored: Frame | None = None
         self._parts: list[Frame] = []
+        self._fresh: list[Frame] = []
+        """terms that came in frames, before and since somebody looked whether two texts share an id"""
         self._ids: dict[str, int] = {}
         self._texts: dict[int, str] = {}
-        self._unsent: list[tuple[int, str]] = []
+        self._unsent: dict[int, str] = {}
         self._sent: tuple[int, Frame | None] = (0, None)
         self._skolems: Frame | None = None
+        self._new_skolems: list[Frame] = []
         self._pending: list[Frame] = []
-        self._flushed = False
-        self.next = 0
+        self._unchecked = 0
+        """how many of them are fresh"""
+        self.clashes: dict[str, int] = {}
+        """texts that have other ids than their hashes, because another text has these"""
         self.typed = False
         """whether a text may be a literal with a datatype or language, equal to others by value"""
 
-    def __len__(self) -> int:
-        return self.next
-
-    def extend(self, texts: Frame, rows: int, typed: bool) -> None:
-        """Terms that a store has, with the ids that come next."""
-        self._parts.append(texts)
-        self.next += rows
-        self.typed = self.typed or typed
+    def rest_on(
+        self, terms: Frame | None, skolems: Frame | None, clashes: Mapping[str, int], typed: bool
+    ) -> None:
+        """The terms that a store has."""
+        self._stored = terms
+        self._skolems = skolems
+        self.clashes = dict(clashes)
+        self.typed = typed
 
     # From texts to ids.
 
@@ -65,28 +77,23 @@ class Dictionary:
         text_list = texts.to_pylist() if isinstance(texts, pa.Array) else list(texts)
         wanted = [text for text in dict.fromkeys(text_list) if text not in self._ids]
         skolems = {text: parts for text in wanted if (parts := skolem_parts(text)) is not None}
-        self._learn(text for text in wanted if text not in skolems)
+        self._learn([text for text in wanted if text not in skolems])
         for text, parts in skolems.items():
             self._ids[text] = self._encode_skolem(text, parts)
         return np.array([self._ids[text] for text in text_list], np.int64)
 
-    def _learn(self, texts: Iterable[str]) -> None:
-        unknown = []
-        for text in texts:
-            number = inline_integer(text)
-            if number is None:
-                unknown.append(text)
-            else:
-                self._ids[text] = number
-        if unknown and self._parts:
-            self._ids |= self._look_up(unknown)
-        for text in unknown:
-            if text not in self._ids:
-                self._ids[text] = self.next
-                self._texts[self.next] = text
-                self._unsent.append((self.next, text))
-                self.next += 1
-                self.typed = self.typed or is_typed(text)
+    def _learn(self, texts: Sequence[str]) -> None:
+        numbers = {text: inline_integer(text) for text in texts}
+        self._ids |= {text: number for text, number in numbers.items() if number is not None}
+        named = [text for text, number in numbers.items() if number is None]
+        ids = text_ids(pa.array(named, pa.string()), self.clashes).tolist()
+        for text, identifier in zip(named, ids, strict=True):
+            while self._texts.get(identifier, text) != text:
+                identifier = self.clashes[text] = next_id(identifier)
+            self._ids[text] = identifier
+            self._texts[identifier] = text
+            self._unsent[identifier] = text
+            self.typed = self.typed or is_typed(text)
 
     def _encode_skolem(self, text: str, parts: Sequence[SkolemPart]) -> int:
         made: list[int] = []
@@ -110,57 +117,69 @@ class Dictionary:
             return self.encode(f'"{v}{INTEGER_MARK}' for v in values.tolist())
         return values.astype(np.int64) + np.int64(INTEGERS)
 
-    def intern(self, texts: Frame) -> None:
-        """Give ids to the texts of a frame that have none yet."""
-        known = self.frame()
-        new = texts.select("text").where("text IS NOT NULL").distinct("text")
-        if known is not None:
-            new = new.join(known.select("text"), ["text"], "left_anti")
+    def id_sql(self, text: str) -> str:
+        """The id of a text, as an expression of Spark."""
+        hashed = f"xxhash64({text}) & {identifiers.HASHED}L"
+        if not self.clashes:
+            return f"({hashed})"
+        cases = " ".join(f"WHEN {text} = {sql_text(t)} THEN {i}L" for t, i in self.clashes.items())
+        return f"(CASE {cases} ELSE {hashed} END)"
+
+    def note(self, terms: Frame) -> None:
+        """Remember the texts of a frame, columns `id` and `text`, which is kept; Skolem terms among them have no id yet."""
+        skolems = terms.where(f"text IS NOT NULL AND {_MARKED}").distinct("text")
+        rest = terms.where(f"text IS NOT NULL AND NOT {_MARKED}").distinct("id", "text")
         kept, figures = self._keeper.keep(
-            new,
-            {"typed": f"count_if({_TYPED})", "skolems": f"count_if({_MARKED})"},
+            union([rest, skolems.select("CAST(NULL AS BIGINT) AS id", "text")]),
+            {"typed": f"count_if({_TYPED})", "skolems": "count_if(id IS NULL)"},
         )
         if figures["skolems"]:
-            self.encode(self._keeper.collect(kept.where(_MARKED)).column("text").to_pylist())
-            kept = kept.where(f"NOT {_MARKED}")
-        count = figures["rows"] - figures["skolems"]
-        if count:
-            numbered = kept.select(f"{self.next - 1}L + row_number() OVER (ORDER BY text) AS id", "text")
-            self._add(self._keeper.keep(numbered, {})[0])
-            self.next += count
-            self.typed = self.typed or figures["typed"] > 0
+            self.encode(self._keeper.collect(kept.where("id IS NULL")).column("text").to_pylist())
+            kept = kept.where("id IS NOT NULL")
+        if figures["rows"] > figures["skolems"]:
+            self.add(kept, figures["rows"], figures["typed"] > 0)
 
-    def _add(self, part: Frame) -> None:
-        self._parts.append(part)
-        if len(self._parts) > 8:
-            # The first may be a store's, and large.
-            merged, _ = self._keeper.keep(union(self._parts[1:]), {})
-            self._parts[1:] = [merged]
+    def add(self, terms: Frame, rows: int, typed: bool) -> None:
+        """Terms with their ids, kept."""
+        self._fresh.append(terms)
+        self._unchecked += rows
+        self.typed = self.typed or typed
+        for parts in (self._parts, self._fresh):
+            if len(parts) > 8:
+                merged, _ = self._keeper.keep(union(parts).distinct("id", "text"), {})
+                parts[:] = [merged]
 
     def with_ids(self, frame: Frame) -> Frame:
-        """A frame of values that workers found, with their ids as `value`; new texts get some."""
-        self.intern(frame)
-        known = self.frame()
-        if known is None:
-            return frame.select("*", "known AS value")
-        joined = frame.join(known, ["text"], "left")
-        return joined.select("*", "coalesce(known, id) AS value")
+        """A frame of values that workers found, kept, with their ids as `value`; Skolem terms have none by themselves."""
+        self.note(frame.select(f"{self.id_sql('text')} AS id", "text"))
+        made = frame.select("*", f"coalesce(known, {self.id_sql('text')}) AS value")
+        marked = frame.where(_MARKED).distinct("text")
+        texts = self._keeper.collect(marked).column("text").to_pylist()
+        if not texts:
+            return made
+        table = pa.table({"text": pa.array(texts, pa.string()), "own": pa.array(self.encode(texts))})
+        own = self._frame(table, "text STRING, own BIGINT")
+        joined = made.join(own.with_hint("BROADCAST"), ["text"], "left")
+        return joined.select(*(n for n in made.names if n != "value"), "coalesce(own, value) AS value")
 
     # From ids to texts.
 
     def frame(self) -> Frame | None:
-        """All terms that have a text: id and text."""
-        if len(self._unsent) > self._most_unsent:
-            self._add(self._keeper.keep(self._driver_part(), {})[0])
-            self._unsent = []
-        parts = [*self._parts, *([self._driver_part()] if self._unsent else [])]
+        """All terms that have a text, some of them several times: id and text."""
+        parts = [*([self._stored] if self._stored is not None else []), *self._new_parts()]
         return union(parts) if parts else None
 
+    def _new_parts(self) -> list[Frame]:
+        if len(self._unsent) > self._most_unsent:
+            self.add(self._keeper.keep(self._driver_part(), {})[0], len(self._unsent), self.typed)
+            self._unsent = {}
+        return [*self._parts, *self._fresh, *([self._driver_part()] if self._unsent else [])]
+
     def _driver_part(self) -> Frame:
-        if self._sent[0] != self.next or self._sent[1] is None:
-            ids, texts = zip(*self._unsent, strict=True)
+        if self._sent[0] != len(self._unsent) or self._sent[1] is None:
+            ids, texts = list(self._unsent), list(self._unsent.values())
             table = pa.table({"id": pa.array(ids, pa.int64()), "text": pa.array(texts, pa.string())})
-            self._sent = (self.next, self._frame(table, _ID_TEXT))
+            self._sent = (len(self._unsent), self._frame(table, _ID_TEXT))
         assert self._sent[1] is not None
         return self._sent[1]
 
@@ -172,7 +191,8 @@ class Dictionary:
         parts = [ids.where("id < 0").select("id", f"{_INTEGER_SQL} AS text")]
         known = self.frame()
         if known is not None:
-            parts.append(known.join(ids, ["id"], "left_semi"))
+            found = known.join(ids, ["id"], "left_semi")
+            parts.append(found.distinct("id", "text") if self._new_parts() else found)
         self.flush()
         if self._skolems is not None:
             skolems, figures = self._keeper.keep(self._skolems.join(ids, ["id"], "left_semi"), {})
@@ -227,14 +247,6 @@ class Dictionary:
     def integer_values(self, ids: StoreIds) -> NDArray[np.int64] | None:
         return ids - np.int64(INTEGERS) if (ids < 0).all() else None
 
-    def _look_up(self, texts: list[str]) -> dict[str, int]:
-        known = self.frame()
-        assert known is not None, "there are parts"
-        wanted = self._frame(pa.table({"text": pa.array(texts, pa.string())}), "text STRING")
-        table = self._keeper.collect(known.join(wanted.with_hint("BROADCAST"), ["text"], "left_semi"))
-        self._texts |= dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
-        return dict(zip(table["text"].to_pylist(), table["id"].to_pylist(), strict=True))
-
     # Skolem terms.
 
     def note_skolems(self, name: str, made: Frame, identifier: str, arguments: Sequence[str]) -> None:
@@ -243,6 +255,10 @@ class Dictionary:
         self._pending.append(
             made.select(f"{identifier} AS id", f"{sql_text(name)} AS name", f"{args} AS args")
         )
+
+    def add_skolems(self, skolems: Frame) -> None:
+        """Skolem terms, kept: id, name, args."""
+        self._pending.append(skolems)
 
     def begin(self) -> None:
         """Before an update."""
@@ -256,7 +272,8 @@ class Dictionary:
         """Skolem terms noted so far into the dictionary, checking that no two share an id."""
         if not self._pending:
             return
-        parts = [*([self._skolems] if self._skolems is not None else []), *self._pending]
+        new, _ = self._keeper.keep(union(self._pending).distinct("id", "name", "args"), {})
+        parts = [*([self._skolems] if self._skolems is not None else []), new]
         one = union(parts).totals(
             ["id"],
             "first(name) AS name",
@@ -268,22 +285,65 @@ class Dictionary:
             raise SparkFailed(
                 "two Skolem terms have the same hash; give one SKOLEM another name and run again"
             )
-        self._skolems, self._pending, self._flushed = kept.select("id", "name", "args"), [], True
+        self._skolems, self._pending = kept.select("id", "name", "args"), []
+        self._new_skolems.append(new)
 
-    def add_skolems(self, frame: Frame) -> None:
-        """Skolem terms that a store has."""
-        self._skolems = frame.select("id", "name", "args")
-        self._flushed = False
+    # To a store.
+
+    def check_if_many(self) -> None:
+        """Look for texts that share a hash where there are so many that it is not out of the question."""
+        if self._unchecked > _MANY:
+            self.check()
+
+    def check(self) -> None:
+        """Find new texts that share a hash with others: they get other ids, and the update is run again with these.
+
+        Those that the driver has encoded are in facts already; whoever gave these has to give them again.
+        """
+        self._unchecked = 0
+        driver = [self._driver_part().select("id", "text", "2 AS age")] if self._unsent else []
+        fresh = [f.select("id", "text", "3 AS age") for f in self._fresh]
+        if not fresh and not driver:
+            return
+        ids = union([*fresh, *driver]).distinct("id")
+        before = [*([self._stored] if self._stored is not None else []), *self._parts]
+        known = [f.join(ids, ["id"], "left_semi").select("id", "text", "1 AS age") for f in before]
+        each = union([*fresh, *driver, *known]).totals(["id", "text"], "min(age) AS age")
+        # Of several texts the oldest keeps the id.
+        listed = each.totals(["id"], "array_sort(collect_list(struct(age, text))) AS texts")
+        clashes = self._keeper.collect(listed.where("size(texts) > 1"))
+        is_given = False
+        for identifier, texts in zip(clashes["id"].to_pylist(), clashes["texts"].to_pylist(), strict=True):
+            for entry in texts[1:]:
+                self.clashes[entry["text"]] = identifier = next_id(identifier)
+                is_given = is_given or entry["age"] < 3
+        if is_given:
+            raise ClashingTerms
+        if clashes.num_rows:
+            self._fresh = []
+            raise RunAgain
+        self._parts += self._fresh
+        self._fresh = []
+
+    def new_terms(self) -> Frame | None:
+        """The terms that the store has not got yet, each once, if there are any."""
+        parts = self._new_parts()
+        if not parts:
+            return None
+        new = union(parts).distinct("id", "text")
+        return new if self._stored is None else new.join(self._stored.select("id"), ["id"], "left_anti")
 
     def new_skolems(self) -> Frame | None:
-        """All Skolem terms, if there are more than a store had."""
+        """Likewise Skolem terms."""
         self.flush()
-        return self._skolems if self._flushed else None
+        return union(self._new_skolems) if self._new_skolems else None
 
-    def since(self, start: int) -> Frame | None:
-        """The terms with ids from `start` on, if there are any."""
-        known = self.frame()
-        return known.where(f"id >= {start}") if known is not None and self.next > start else None
+    def settle(self, terms: Frame | None, skolems: Frame | None) -> None:
+        """The store has all terms now."""
+        self._stored = terms
+        self._skolems = skolems if skolems is not None else self._skolems
+        self._parts, self._fresh, self._unsent, self._new_skolems = [], [], {}, []
+        self._unchecked = 0
 
 
 def sql_text(text: str) -> str:

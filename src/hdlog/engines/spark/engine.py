@@ -50,7 +50,8 @@ class SparkEngine(Tables, InAndOut):
 
     def commit(self) -> None:
         self.dictionary.flush()
-        self.keeper.release()
+        self.dictionary.check_if_many()
+        self.keeper.finish()
         self.journal.commit()
 
     def roll_back(self) -> None:

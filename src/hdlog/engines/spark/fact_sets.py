@@ -113,6 +113,9 @@ class SparkHints(Hints[Facts, Table]):
         whole.kept = False
         return [self.engine.keep(whole)]
 
+    def take_care(self) -> None:
+        self.engine.keeper.careful = True
+
     def was_empty(self, table: Table, added: Facts, removed: Facts) -> bool:
         came, went = (0 if f.frame is None else f.rows for f in (added, removed))
         return came is not None and went is not None and len(table) + went == came

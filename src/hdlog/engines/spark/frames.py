@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -122,6 +122,8 @@ class Keeper:
         self._released = _released.setdefault(spark, deque())
         self._prepared: tuple[bool, int] = (True, 0)
         self.partitions = 1
+        self._waiting: list[Callable[[], None]] = []
+        """what is to be given back when the update is over"""
         self.careful = False
         """whether nothing is taken for granted: neither that values are integers of 61 bits, so that each built-in looks
         first, nor that what seems small is"""
@@ -177,6 +179,16 @@ class Keeper:
     def collect(self, frame: Frame) -> Any:
         """A small frame as an Arrow table."""
         return self.run(self.data(frame).toArrow)
+
+    def until_commit(self, give_back: Callable[[], None]) -> None:
+        """Have something given back when the update is over."""
+        self._waiting.append(give_back)
+
+    def finish(self) -> None:
+        """The update is over."""
+        while self._waiting:
+            self._waiting.pop()()
+        self.release()
 
     def release(self) -> None:
         """Give back the names and the memory of frames that nobody uses any more."""

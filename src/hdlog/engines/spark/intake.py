@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,10 @@ from pyspark.sql.types import (
 )
 
 from hdlog.engines.spark.dictionary import Dictionary
-from hdlog.engines.spark.frames import Keeper
+from hdlog.engines.spark.frames import Keeper, union
 from hdlog.engines.spark.relation import Facts, defer
 from hdlog.errors import InputError
-from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS
+from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGERS, text_ids
 from hdlog.reading.term_table import TermTable
 from hdlog.reading.values import BAD, column_ids
 
@@ -58,7 +58,7 @@ def encode_frame(
     ]
     named = data.toDF(*(f"g{i}" for i in range(arity)))
     if not all(plain):
-        named = named.mapInArrow(_Encoder(plain, types), _schema(kinds, plain))
+        named = named.mapInArrow(_Encoder(plain, types, dictionary.clashes), _schema(kinds, plain))
     encoded = keeper.frame(named).select(
         *(f"try_add({INTEGERS}L, g{i}) AS c{i}" if whole else f"c{i}" for i, whole in enumerate(plain)),
         *(f"t{i}" for i, whole in enumerate(plain) if not whole),
@@ -76,18 +76,10 @@ def encode_frame(
         return encode_frame(dictionary, keeper, data, types, any_size=True)
     _check_values(data.columns, types, figures)
     texts = [i for i, whole in enumerate(plain) if not whole]
-    for i in texts:
-        dictionary.intern(kept.select(f"t{i} AS text"))
-    frame = kept
-    for i in texts:
-        known = dictionary.frame()
-        if known is None:
-            continue
-        looked_up = frame.join(known.select("text AS t" + str(i), f"id AS i{i}"), [f"t{i}"], "left")
-        others = [n for n in looked_up.names if n not in (f"c{i}", f"i{i}", f"t{i}")]
-        frame = looked_up.select(*others, f"coalesce(c{i}, i{i}) AS c{i}")
+    if texts:
+        dictionary.note(union([kept.select(f"c{i} AS id", f"t{i} AS text") for i in texts]))
     columns = [f"c{i}" for i in range(arity)]
-    return defer(arity, frame.select(*columns).totals(columns, "1L AS m"), True)
+    return defer(arity, kept.select(*columns).totals(columns, "1L AS m"), True)
 
 
 def _check_kinds(names: Sequence[str], kinds: Sequence[DataType]) -> None:
@@ -123,10 +115,10 @@ def _schema(kinds: Sequence[DataType], plain: Sequence[bool]) -> str:
 
 
 class _Encoder:
-    """Batches of values into batches with, for each value, the id of an integer, or a text; missing; bad."""
+    """Batches of values into batches with, for each value, its id, its text if it has one; missing; bad."""
 
-    def __init__(self, plain: Sequence[bool], types: Sequence[str]) -> None:
-        self.plain, self.types = plain, types
+    def __init__(self, plain: Sequence[bool], types: Sequence[str], clashes: Mapping[str, int]) -> None:
+        self.plain, self.types, self.clashes = plain, types, dict(clashes)
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -140,10 +132,12 @@ class _Encoder:
                 ids = column_ids(terms, values, type_)
                 missing = values.is_null().to_numpy(zero_copy_only=False)
                 bad = (ids == BAD) & ~missing
-                inline = (ids < 0) & (ids != BAD)
                 texts = terms.texts()
-                columns[f"c{i}"] = pa.array(ids, mask=~inline)
-                columns[f"t{i}"] = texts.take(pa.array(np.maximum(ids, 0), mask=ids < 0))
+                named = ids >= 0
+                store_ids = ids.copy()
+                store_ids[named] = text_ids(texts, self.clashes)[ids[named]]
+                columns[f"c{i}"] = pa.array(store_ids, mask=ids == BAD)
+                columns[f"t{i}"] = texts.take(pa.array(np.maximum(ids, 0), mask=~named))
                 columns[f"n{i}"] = pa.array(missing)
                 columns[f"b{i}"] = pa.array(bad)
             yield pa.record_batch(columns)

@@ -39,13 +39,29 @@ class Table:
         self.arity = arity
         self.keys = columns(arity)
         self.content = Content()
-        self.version = 0
-        """goes up with each update that changes something"""
+        self._saved: tuple[Run, ...] | None = ()
+        """the runs that a store has"""
         self.noted = -1
         """the update in whose journal the content is"""
 
     def __len__(self) -> int:
         return self.content.size
+
+    # What a store has of it.
+
+    def persist(self) -> None:
+        """A store has all of it now."""
+        self._saved = self.content.runs
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether there may be something that the store has not."""
+        return self.content.runs != self._saved
+
+    def unsaved_runs(self) -> tuple[Run, ...] | None:
+        """The runs that the store has not; None where old ones were put together with new ones."""
+        saved = self._saved or ()
+        return self.content.runs[len(saved) :] if self.content.runs[: len(saved)] == saved else None
 
     def list_live_parts(self) -> list[Frame]:
         """The live facts, as rows that add up: keys and `m`."""

@@ -59,7 +59,6 @@ class Tables(FactSets):
     def _note(self, table: Table) -> None:
         if table.noted != self.journal.number:
             table.noted = self.journal.number
-            table.version += 1
             content = table.content
 
             def restore() -> None:

@@ -1,0 +1,195 @@
+"""What a store does with the file system, in one place: files that are written whole and made durable, read and checked, mapped, removed.
+
+Tests put faults here (`tests/faults.py`): each of these functions may fail, or be the last that a process does.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hdlog.errors import StoreError
+
+_BLOCK = 4 << 20
+CHECKED = 64 << 20
+"""Bytes up to which a file is checked whole whenever it is read; larger ones are when somebody asks for it (`hdlog verify`)."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of a store, which never changes."""
+
+    path: str
+    """inside the store"""
+    bytes: int
+    checksum: int
+    """CRC-32 of its content"""
+    rows: int = 0
+    first: int = 0
+    last: int = 0
+    """numbers of the first and the last predicate whose facts are in it"""
+
+
+class Sink:
+    """A file that is being written: bytes go to it, and are counted and summed up."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.bytes = 0
+        self.checksum = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B") if not isinstance(data, bytes) else data
+        write(self._file, view)
+        self.checksum = zlib.crc32(view, self.checksum)
+        self.bytes += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self.bytes
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+
+def write(file: IO[bytes], data: Any) -> None:
+    file.write(data)
+
+
+def sync(file: IO[bytes]) -> None:
+    """Have what was written to a file on the disk."""
+    file.flush()
+    sync_descriptor(file.fileno())
+
+
+def sync_descriptor(descriptor: int) -> None:
+    os.fsync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names of the files of a folder on the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        sync_descriptor(handle)
+    finally:
+        os.close(handle)
+
+
+def replace(path: Path, target: Path) -> None:
+    os.replace(path, target)
+
+
+def remove(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        path.unlink()
+
+
+@contextmanager
+def create(path: Path) -> Iterator[Sink]:
+    """A new file: durable when this is over, gone after an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("xb") as file:
+            sink = Sink(file)
+            yield sink
+            sync(file)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
+def write_pointer(path: Path, data: bytes) -> None:
+    """Replace a small file in one step: whoever reads it has the old one or the new one, whatever happens."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with fresh.open("wb") as file:
+            write(file, data)
+            sync(file)
+        replace(fresh, path)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def check(folder: Path, file: File) -> None:
+    """Read all of a file, and refuse one that is not what was written."""
+    path = folder / file.path
+    with _report_damage(path):
+        measured = measure(path)
+    if measured != (file.bytes, file.checksum):
+        raise StoreError(f"{path}: damaged; it is not what was written")
+
+
+def measure(path: Path) -> tuple[int, int]:
+    """How many bytes a file has, and their CRC-32."""
+    total, checksum = 0, 0
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+            total += len(block)
+    return total, checksum
+
+
+def read(folder: Path, file: File) -> pa.Buffer:
+    """The content of a file, checked."""
+    path = folder / file.path
+    with _report_damage(path):
+        data = (
+            pa.OSFile(str(path)).read_buffer()
+            if file.bytes <= CHECKED
+            else pa.memory_map(str(path)).read_buffer()
+        )
+    if len(data) != file.bytes or (file.bytes <= CHECKED and zlib.crc32(data) != file.checksum):
+        raise StoreError(f"{path}: damaged; it is not what was written")
+    return data
+
+
+def map_bytes(folder: Path, file: File) -> NDArray[np.uint8]:
+    """The content of a file where it is; what is changed in it is changed for this process only."""
+    path = folder / file.path
+    with _report_damage(path):
+        size = path.stat().st_size
+        if size != file.bytes:
+            raise StoreError(f"{path}: damaged; it has {size:,} bytes, not {file.bytes:,}")
+        if not size:
+            return np.empty(0, np.uint8)
+        mapped = np.asarray(np.memmap(path, np.uint8, "c"))
+    if size <= CHECKED and zlib.crc32(mapped.data) != file.checksum:
+        raise StoreError(f"{path}: damaged; it is not what was written")
+    return mapped
+
+
+@contextmanager
+def _report_damage(path: Path) -> Iterator[None]:
+    """A file of a store that cannot be read is an error of the store."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise StoreError(f"{path}: missing; the store is damaged") from None
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path}: cannot be read ({error})") from None
