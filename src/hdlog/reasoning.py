@@ -258,7 +258,7 @@ class Reasoning(Generic[R, F, T]):
         """Let the views of triples see predicates that facts bring along."""
         source = self.driver.kept.source
         new = [
-            p for p in predicates if p not in self._stored and not (source is not None and source.knows(p))
+            p for p in predicates if p not in self._stored and not (source is not None and source.holds(p))
         ]
         for predicate in new:
             self.engine.note(partial(self._stored.pop, predicate, None))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hdlog.operations import prepare
+
 SRC = Path(__file__).parents[2] / "src" / "hdlog"
 LAYERS = (
     "errors",
@@ -160,3 +162,12 @@ def test_both_engines_have_files_of_the_same_names_for_the_same_roles() -> None:
             "tables",
         )
     }
+
+
+def test_every_module_with_loops_is_compiled_beforehand() -> None:
+    with_loops = {
+        name
+        for name, path in BY_NAME.items()
+        if imported(path) & {"hdlog.compiling.kernel", "hdlog.compiling.inner"}
+    }
+    assert {module.__name__ for module in prepare.MODULES} == with_loops

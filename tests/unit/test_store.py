@@ -515,3 +515,22 @@ def test_an_update_writes_in_proportion_to_what_it_changes(tmp_path: Path) -> No
     update(store, [str(tmp_path / "few" / "edge.facts")], [], Settings())
     new = {path: len(data) for path, data in contents(store).items() if path not in before}
     assert sum(new.values()) < 10 * 16 * 1000 + 30_000
+
+
+def test_a_predicate_that_has_gone_comes_again_where_rules_have_variables_for_it(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.dlog"
+    rules.write_text("prefix : <http://e/>\n:has[?x, ?p] :- [?x, ?p, ?y] . :known[?p] :- :has[?x, ?p] .")
+    fact, other = (
+        write(tmp_path / "a.nt", edge(1, 2)),
+        write(tmp_path / "b.nt", edge(1, 2).replace("edge", "way")),
+    )
+    store = tmp_path / "store"
+    materialise([rules], [fact, other], store, options())
+    before = exported(store)
+    update(store, [], [fact], options())
+    materialise([rules], [other], tmp_path / "without", options())
+    assert exported(store) == exported(tmp_path / "without") < before
+    update(store, [fact], [], options())
+    assert exported(store) == before
+    update(store, [], [fact, other], options())
+    assert exported(store) == set()

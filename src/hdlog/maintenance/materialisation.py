@@ -33,7 +33,8 @@ class TableSource(Protocol[T_co]):
     def find(self, predicate: Predicate) -> T_co | None:
         """The table of a predicate; None for one that is not known."""
 
-    def knows(self, predicate: Predicate) -> bool: ...
+    def holds(self, predicate: Predicate) -> bool:
+        """Whether a predicate has facts."""
 
     def sizes(self) -> Mapping[Predicate, int]:
         """How many facts each predicate has."""

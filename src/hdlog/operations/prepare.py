@@ -8,12 +8,12 @@ from __future__ import annotations
 from hdlog.compiling import compile_known
 from hdlog.engines.columnar.kernels import hashing, meeting, merging, searching
 from hdlog.plan import work
+from hdlog.reading import hashing as identifying
 from hdlog.reading import kernels as reading
-from hdlog.store import buckets
 from hdlog.text import rdfox, souffle
 from hdlog.writing import kernels as writing
 
-MODULES = (hashing, meeting, merging, searching, work, reading, writing, buckets)
+MODULES = (hashing, meeting, merging, searching, work, reading, identifying, writing)
 """that have kernels"""
 
 if __name__ == "__main__":

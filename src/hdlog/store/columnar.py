@@ -18,15 +18,24 @@ from hdlog.program.model import Predicate
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.disk import File
 from hdlog.store.facts import Rows, add_up, read_rows, write_facts
-from hdlog.store.image import MappedTables, map_terms, write_tables, write_terms
+from hdlog.store.image import (
+    INDEXES,
+    TABLES,
+    MappedTables,
+    map_terms,
+    write_indexes,
+    write_tables,
+    write_terms,
+)
 from hdlog.store.manifest import Image
-from hdlog.store.segments import map_segment
 from hdlog.store.store import Store
 from hdlog.store.term_ids import TermIds, index_of
 
 _PENDING, _SHARE = 50_000, 8
 """Rows that may wait to be replayed, and the share of all facts (one in so many) from which on the image is made anew."""
-_TERMS, _TABLES = "terms", "tables"
+_LARGE = 100_000
+"""Facts of a table from which on an index of it is worth keeping."""
+_TERMS = "terms"
 
 
 class EmbeddedGate:
@@ -41,7 +50,7 @@ class EmbeddedGate:
         self._tables: MappedTables | None = None
         if image is not None:
             arrays = map_terms(store, image.files[_TERMS], engine)
-            self._tables = MappedTables(map_segment(store, image.files[_TABLES]))
+            self._tables = MappedTables(store, image.files)
         self.ids = TermIds(store, engine.dictionary, arrays)
         known = image.terms if image is not None else ()
         self.ids.read(
@@ -59,8 +68,9 @@ class EmbeddedGate:
     def sizes(self) -> dict[Predicate, int]:
         return self.catalogue.sizes()
 
-    def knows(self, predicate: Predicate) -> bool:
-        return self.catalogue.find(predicate) is not None
+    def holds(self, predicate: Predicate) -> bool:
+        line = self.catalogue.find(predicate)
+        return line is not None and line.rows > 0
 
     def find(self, predicate: Predicate) -> Table | None:
         line = self.catalogue.find(predicate)
@@ -134,8 +144,26 @@ class EmbeddedGate:
         }
         if renews:
             changes["image"] = self._write_image(tables, index, changes)
+        else:
+            changes["image"] = self._add_indexes(tables)
         self._settle = lambda: self._note_saved([t for _, t in changed], files, index)
         return changes
+
+    def _add_indexes(self, tables: Mapping[Predicate, Table]) -> Image | None:
+        """The image with indexes of large tables that had to be made, so that the next one need not."""
+        image = self.store.manifest.image
+        assert image is not None, "another one would have been made"
+        made = []
+        for predicate, table in tables.items():
+            if table.made_indexes and table.mapped and len(table) > _LARGE:
+                line = self.catalogue.find(predicate)
+                assert line is not None, "it is mapped"
+                made += [(line.number, order, keys) for order, keys in table.made_indexes.items()]
+            table.made_indexes = {}
+        if not made:
+            return image
+        name = f"{INDEXES}{len(image.files)}"
+        return replace(image, files={**image.files, name: write_indexes(self.store, made)})
 
     def compact(self) -> dict[str, Any]:
         lines = sorted((line for line in self.catalogue.lines() if line.rows), key=lambda line: line.number)
@@ -170,7 +198,7 @@ class EmbeddedGate:
             self.ids.rest_on(index)
             image = self.store.manifest.image
             assert image is not None, "it was just made"
-            self._tables = MappedTables(map_segment(self.store, image.files[_TABLES]))
+            self._tables = MappedTables(self.store, image.files)
             self._waiting, self._read = [], {}
         else:
             self._waiting += files
@@ -207,7 +235,7 @@ class EmbeddedGate:
             (line.number, tables.get(line.predicate) or self._restore(line)) for line in lines if line.rows
         )
         files = {
-            _TABLES: write_tables(self.store, everything),
+            TABLES: write_tables(self.store, everything),
             _TERMS: write_terms(self.store, self.engine, index),
         }
         paths = {kind: tuple(f.path for f in changes[kind]) for kind in ("facts", "terms", "skolems")}

@@ -17,7 +17,8 @@ class Gate(Protocol[T]):
     def find(self, predicate: Predicate) -> T | None:
         """The table of a predicate, as the store has it; None for one it does not know."""
 
-    def knows(self, predicate: Predicate) -> bool: ...
+    def holds(self, predicate: Predicate) -> bool:
+        """Whether a predicate has facts."""
 
     def sizes(self) -> Mapping[Predicate, int]:
         """How many facts each predicate of the store has."""

@@ -6,7 +6,7 @@ It is made from the rest of the store, and made again where it is missing. What 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from hdlog.store.disk import File
 from hdlog.store.segments import Arrays, Parts, map_segment, write_segment
 from hdlog.store.store import Store
 
+TABLES = "tables"
+
 
 @dataclass(frozen=True)
 class TableImage:
@@ -29,15 +31,30 @@ class TableImage:
     indexes: dict[Order, Keys]
 
 
+INDEXES = "indexes-"
+"""What the names of segments begin with that have indexes which were made later."""
+
+
 class MappedTables:
     """The tables of an image, by the numbers of their predicates."""
 
-    def __init__(self, arrays: Arrays) -> None:
+    def __init__(self, store: Store, files: Mapping[str, File]) -> None:
+        arrays = map_segment(store, files[TABLES])
+        self._later: dict[int, dict[Order, Keys]] = {}
+        for name, file in files.items():
+            if name.startswith(INDEXES):
+                self._add_indexes(map_segment(store, file))
         self._arrays = arrays
         self._numbers = arrays["numbers"]
         self._starts = arrays["starts"]
         orders = json.loads(arrays["orders"].tobytes() or b"[]")
         self._orders: list[Order] = [(tuple(left), tuple(right)) for left, right in orders]
+
+    def _add_indexes(self, arrays: Arrays) -> None:
+        entries = json.loads(arrays["entries"].tobytes())
+        for number, (left, right), start, rows in entries:
+            order = (tuple(left), tuple(right))
+            self._later.setdefault(number, {})[order] = arrays["keys"][start : start + rows]
 
     def find(self, number: int) -> TableImage | None:
         place = int(np.searchsorted(self._numbers, number))
@@ -50,7 +67,7 @@ class MappedTables:
             self._counts("nonrecursive", place, rows),
             self._counts("recursive", place, rows),
         )
-        indexes = {}
+        indexes = dict(self._later.get(number, {}))
         first, last = (int(np.searchsorted(self._arrays["index_tables"], n)) for n in (place, place + 1))
         for i in range(first, last):
             start = int(self._arrays["index_starts"][i])
@@ -70,6 +87,16 @@ def write_tables(store: Store, tables: Iterable[tuple[int, Table]]) -> File:
     for number, table in tables:
         collector.add(number, table)
     return write_segment(store, collector.arrays())
+
+
+def write_indexes(store: Store, indexes: Sequence[tuple[int, Order, Keys]]) -> File:
+    """Indexes of tables of the image that somebody had to make."""
+    entries, start = [], 0
+    for number, order, keys in indexes:
+        entries.append((number, order, start, len(keys)))
+        start += len(keys)
+    text = np.frombuffer(json.dumps(entries).encode(), np.uint8)
+    return write_segment(store, {"entries": [text], "keys": [keys for _, _, keys in indexes]})
 
 
 class _Collector:

@@ -55,8 +55,9 @@ class SparkGate:
     def sizes(self) -> dict[Predicate, int]:
         return self.catalogue.sizes()
 
-    def knows(self, predicate: Predicate) -> bool:
-        return self.catalogue.find(predicate) is not None
+    def holds(self, predicate: Predicate) -> bool:
+        line = self.catalogue.find(predicate)
+        return line is not None and line.rows > 0
 
     def find(self, predicate: Predicate) -> Table | None:
         line = self.catalogue.find(predicate)

@@ -169,9 +169,8 @@ class TermIds:
             typed = bool(
                 pc.any(pc.and_(pc.starts_with(texts, '"'), pc.invert(pc.ends_with(texts, '"')))).as_py()
             )
-            store_ids = self.store_ids(ids)
-            order = np.argsort(store_ids)
-            table = pa.table([pa.array(store_ids[order]), texts.take(pa.array(order))], schema=TERMS)
+            # As they came: terms that come together are alike, and take less room.
+            table = pa.table([pa.array(self.store_ids(ids)), texts], schema=TERMS)
             terms = [self.store.write_table("terms", table, use_dictionary=False)]
         if self._skolems:
             unique = {s[0]: s for s in self._skolems}

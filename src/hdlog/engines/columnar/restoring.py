@@ -28,6 +28,7 @@ def restore(
     assert not table.runs, "only an empty table is restored"
     table.runs = [SupportedRun(keys, _NONE, _LONG_AGO, *supports)] if len(keys) else []
     table.live = len(keys)
+    table.mapped = bool(len(keys))
     for order, others in indexes.items():
         runs = [Run(others, born=_LONG_AGO)] if len(others) else []
         table.indexes[order] = Index(order, table.journal, runs, table.numbers.small_run)

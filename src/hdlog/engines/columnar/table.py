@@ -58,6 +58,10 @@ class Table:
         self._saved = -1
         self.tracking: Tracking | None = None
         """what has changed, where somebody wants to know"""
+        self.mapped = False
+        """whether the first run is kept elsewhere, and its keys never change"""
+        self.made_indexes: dict[Order, Keys] = {}
+        """the keys of that run in another order, where these were made here; of pairs, whose keys have no ids but those of terms"""
 
     def __len__(self) -> int:
         return self.live
@@ -88,12 +92,22 @@ class Table:
             return list(self.runs)
         if order not in self.indexes:
             self.budget.check(self.live, _INDEXED, "an index")
-            keys = keys_of(self.pairs, self.facts().columns(), order, self.live)
-            runs = [Run(np.sort(keys))] if len(keys) else []
+            runs = [self._index_run(run, order) for run in self.runs]
             index = self.indexes[order] = Index(order, self.journal, runs, self.numbers.small_run)
             # Made in mid-update, it shows that update's changes, and goes with them.
             self.journal.note(lambda: self._forget(order, index))
+            if self.mapped and self.arity == 2:
+                self.made_indexes[order] = runs[0].keys
         return self.indexes[order].runs
+
+    def _index_run(self, run: SupportedRun, order: Order) -> Run:
+        """The keys of a run in another order of columns, with marks on the dead."""
+        columns = Facts(self.pairs, self.arity, run.keys).columns()
+        keys = keys_of(self.pairs, columns, order, len(run))
+        if not len(run.dead):
+            return Run(np.sort(keys), born=run.born)
+        places = np.argsort(keys)
+        return Run(keys[places], run.dead[places], run.born)
 
     def has_index(self, order: Order) -> bool:
         return order == primary_order(self.arity) or order in self.indexes
@@ -134,11 +148,8 @@ class Table:
         for run in self.runs:
             at = self._positions(run, keys)
             hit, here = at >= 0, at[at >= 0]
-            asserted[hit], fixed[hit], recursive[hit] = (
-                run.asserted[here],
-                run.nonrecursive[here],
-                run.recursive[here],
-            )
+            asserted[hit], fixed[hit] = run.asserted[here], run.nonrecursive[here]
+            recursive[hit] = run.recursive[here]
         return asserted, fixed, recursive
 
     def collect_changes(self) -> tuple[Facts, tuple[Counts, Counts, Counts, Counts]]:
@@ -374,6 +385,7 @@ class Table:
         ):
             b, a = self.runs[-1], self.runs[-2]
             self.budget.check(len(a) + len(b), _STORED, "a table")
+            self.mapped = self.mapped and len(self.runs) > 2
             del self.runs[-2:]
             keys, dead, asserted, fixed, recursive = merge_runs(*a.arrays(), *b.arrays())
             self.runs.append(SupportedRun(keys, dead, self.journal.number, asserted, fixed, recursive))
