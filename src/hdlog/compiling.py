@@ -17,6 +17,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
+from hdlog import interrupts
+
 P = ParamSpec("P")
 Result = TypeVar("Result")
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True}
@@ -68,8 +70,8 @@ class Kernel(Generic[P, Result]):
 
     @property
     def compiled(self) -> Any:
-        """Compiled, or read from disk."""
-        with _lock:
+        """Compiled, or read from disk; an interrupt in the midst of that would be lost in a callback, so it comes afterwards."""
+        with interrupts.hold_back(), _lock:
             if self._dispatcher is None:
                 started = time.perf_counter()
                 self._dispatcher = self._run = self._compile()

@@ -11,10 +11,12 @@ thread waits for.
 
 from __future__ import annotations
 
+import _thread
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
@@ -86,28 +88,37 @@ class Guard:
             self._release()
 
     def __del__(self) -> None:
-        try:
-            self._release()
-        except KeyboardInterrupt:
-            _send_again()  # it came just now, and would be lost in here
+        self._release()
 
     def _release(self) -> None:
+        """Give the handler back, as the last thing: what is raised in `__del__` is lost."""
         if not self._outermost:
             return
         self._outermost = False
         handler, _state.handler, _state.open = _state.handler, None, False
-        signal.signal(signal.SIGINT, handler)
         if _state.pending:
-            _state.pending = False
             _send_again()
+        _state.pending = False
+        try:
+            signal.signal(signal.SIGINT, handler)
+        except KeyboardInterrupt:
+            # It came in that very moment.
+            signal.signal(signal.SIGINT, _note)
+            _send_again()
+            signal.signal(signal.SIGINT, handler)
 
 
 def _send_again() -> None:
+    """Interrupt the main thread, a moment from now."""
     main = threading.main_thread().ident
     assert main is not None, "the main thread runs"
-    timer = threading.Timer(_AFTER, signal.pthread_kill, (main, signal.SIGINT))
-    timer.daemon = True
-    timer.start()
+    with suppress(RuntimeError):  # no threads any more: the interpreter ends
+        _thread.start_new_thread(_send, (main,))
+
+
+def _send(main: int) -> None:
+    time.sleep(_AFTER)
+    signal.pthread_kill(main, signal.SIGINT)
 
 
 def check() -> None:
@@ -137,6 +148,20 @@ def let_through() -> Iterator[None]:
         raise
     finally:
         _state.open = before
+
+
+@contextmanager
+def hold_back() -> Iterator[None]:
+    """Of what may be interrupted, a part that may not: what comes meanwhile is raised at its end."""
+    if not _state.open or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _state.open = False
+    try:
+        yield
+    finally:
+        _state.open = True
+    check()
 
 
 def take() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,10 +35,10 @@ VALUES: list[Constant] = [
     ),
     *(Literal(t, XSD_INTEGER) for t in ("01", "+1", "9223372036854775808", "x")),
     Literal("1", "http://www.w3.org/2001/XMLSchema#int"),
-    *map(double, (0.0, -0.0, 1.0, 0.1, 1e300, -2.5, 1e-300, 2.0**53)),
+    *map(double, (0.0, -0.0, 1.0, 0.1, 1e300, -2.5, -0.4, 0.49999999999999994, 1e-300, 2.0**53)),
     *(Literal(t, XSD_DOUBLE) for t in ("INF", "-INF", "NaN", "1", "1E0", ".5")),
     *(Literal(t, XSD_DECIMAL) for t in ("1.0", "0.1", "2.50")),
-    *map(string, ("", "a", "b", "ab", "é", "10", "9", 'q"\\')),
+    *map(string, ("", "a", "b", "ab", "é", "10", "9", 'q"\\', "aa\n", "A.b", "a]")),
     Literal("a", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", "en"),
     Literal("true", XSD_BOOLEAN),
     Literal("2020-01-01", "http://www.w3.org/2001/XMLSchema#date"),
@@ -63,6 +64,11 @@ BINARY = [
     "bshl",
     "bshr",
 ]
+UNARY = ["neg", "abs", "bnot", "strlen", "floor", "ceil", "round"]
+PATTERNS = [
+    "a", "^a+$", "(a+)+$", "[a-z]b", "a|é", r"A\.b", "[[:digit:]]+", r"\d", "a.", "a{1,2}$", "a++", "[]a]", "[^a]", r"\]", "$",
+]  # fmt: skip
+FLAGS = ["", "i", "s", "im", "x"]
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "sameterm"]
 
 
@@ -74,14 +80,28 @@ def numbers() -> st.SearchStrategy[Expression]:
     def more(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         return st.one_of(
             st.builds(lambda f, a, b: Call(f, (a, b)), st.sampled_from(BINARY), inner, inner),
-            st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["neg", "abs", "bnot", "strlen"]), inner),
+            st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(UNARY), inner),
+            st.builds(
+                lambda f, a, b, c: Call("if", (Call(f, (a, b)), a, c)),
+                st.sampled_from(COMPARISONS),
+                inner,
+                inner,
+                inner,
+            ),
         )
 
     return st.recursive(leaves(), more, max_leaves=3)
 
 
 def conditions() -> st.SearchStrategy[Expression]:
-    simple = st.builds(lambda f, a, b: Call(f, (a, b)), st.sampled_from(COMPARISONS), numbers(), numbers())
+    patterns = st.sampled_from(PATTERNS).map(string)
+    simple = st.one_of(
+        st.builds(lambda f, a, b: Call(f, (a, b)), st.sampled_from(COMPARISONS), numbers(), numbers()),
+        st.builds(
+            lambda a, b, c: Call("regex", (a, b, c)), leaves(), patterns, st.sampled_from(FLAGS).map(string)
+        ),
+        st.builds(lambda a, b: Call("match", (a, b)), patterns, leaves()),
+    )
 
     def more(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         return st.one_of(
@@ -127,5 +147,28 @@ def test_a_value_is_that_of_the_definition(expression: Expression) -> None:
 def test_every_function_on_arrays_is_drawn() -> None:
     from hdlog.engines.columnar import arrays
 
-    drawn = {*BINARY, *COMPARISONS, "neg", "abs", "bnot"}
-    assert {*arrays._WHOLE, *arrays._REAL, *arrays._UNARY, *arrays._COMPARISONS} <= drawn <= FUNCTIONS.keys()
+    drawn = {*BINARY, *COMPARISONS, *UNARY}
+    on_arrays = {*arrays._WHOLE, *arrays._REAL, *arrays._UNARY, *arrays._ROUNDING, *arrays._COMPARISONS}
+    assert on_arrays <= drawn <= FUNCTIONS.keys()
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_finds_what_the_definition_finds(pattern: str, flags: str) -> None:
+    for condition in (
+        Call("regex", (X, string(pattern), string(flags))),
+        Call("match", (string(pattern), X)),
+    ):
+        dictionary = Dictionary()
+        kept = builtins.select(dictionary, PairTable(), relation(dictionary), condition)
+        expected = [n for n, (x, _) in enumerate(PAIRS) if holds(condition, {X: x})]
+        assert kept.columns["row"].tolist() == expected
+
+
+def test_a_pattern_that_would_be_tried_in_too_many_ways_ends() -> None:
+    dictionary = Dictionary()
+    x = dictionary.encode_terms([string("a" * 200 + "b"), string("a" * 200)])
+    found = builtins.select(
+        dictionary, PairTable(), Relation({"x": x}, 2), Call("regex", (X, string("^(a+)+$")))
+    )
+    assert found.columns["x"].tolist() == [x[1]]

@@ -320,3 +320,54 @@ def test_what_the_operating_system_refuses_is_told(tmp_path: Path) -> None:
         assert told in run.stderr
     assert hdlog("export", tmp_path / "store").stdout == f'<http://e/a> <http://e/p> "1"^^<{XSD}integer> .\n'
     assert not Path("export.nt").exists()
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path: Path) -> None:
+    assert hdlog("materialise", EXAMPLES / "family.dlog", "--store", tmp_path / "s").returncode == 0
+    command = f"{sys.executable} -m hdlog info {tmp_path / 's'} | head -1; exit ${{PIPESTATUS[0]}}"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_change_that_cannot_be_printed_is_said_to_be_in_the_store(tmp_path: Path) -> None:
+    store = tmp_path / "s"
+    assert hdlog("materialise", EXAMPLES / "family.dlog", "--store", store).returncode == 0
+    command = [sys.executable, "-m", "hdlog", "update", str(store), "--add", str(EXAMPLES / "more.ttl")]
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 10
+    assert f"the change is in {store}" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert json.loads(hdlog("info", store, "--json").stdout)["version"] == 2
+
+
+def test_warnings_of_a_run_to_the_screen_go_to_the_error_stream(tmp_path: Path) -> None:
+    rules = tmp_path / "r.dlog"
+    rules.write_text("p[1] . p[?x] :- q[?x] .")
+    (tmp_path / "bad.nt").write_text("<a> <b>\n<http://e/a> <http://e/b> <http://e/c> .\n")
+    run = hdlog("run", rules, tmp_path / "bad.nt", "--lenient", "-D", "-")
+    assert "1 malformed lines were skipped" in run.stderr
+    assert "no facts: q" in run.stderr
+    assert "warning" not in run.stdout
+
+
+def test_lines_of_one_column_and_of_none(tmp_path: Path) -> None:
+    rules = tmp_path / "r.dl"
+    rules.write_text(".decl yes() .input yes .decl out(x: number) .output out out(1) :- yes().")
+    (tmp_path / "yes.facts").write_text("x\n")
+    run = hdlog("run", rules, "-F", tmp_path, "-D", tmp_path)
+    assert f"{tmp_path / 'yes.facts'}:1: yes has no columns, so a line of it is (), not 'x'" in run.stderr
+    (tmp_path / "yes.facts").write_text("()\n")
+    assert hdlog("run", rules, "-F", tmp_path, "-D", tmp_path).returncode == 0
+    assert (tmp_path / "out.csv").read_text() == "1\n"
+    (tmp_path / "word.facts").write_text("a\n\nb\n")
+    run = hdlog("load", tmp_path / "word.facts", "--store", tmp_path / "s", "--json")
+    assert json.loads(run.stdout)["facts"] == 3
+
+
+def test_an_empty_file_name_is_refused(tmp_path: Path) -> None:
+    rules = tmp_path / "r.dl"
+    rules.write_text('.decl s(x: number) .output s(filename="") s(1).')
+    run = hdlog("run", rules, "-D", tmp_path / "out")
+    assert run.returncode == 3
+    assert "the filename is empty" in run.stderr

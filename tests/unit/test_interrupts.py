@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -64,6 +66,20 @@ def test_where_nothing_can_be_spoilt_it_comes_through_at_once() -> None:
         with interrupts.let_through(), interrupts.Guard():
             interrupt()
         assert interrupts.take()
+
+
+def test_a_part_that_may_not_be_interrupted_ends_first() -> None:
+    reached = []
+
+    def work() -> None:
+        with interrupts.hold_back():
+            interrupt()
+            reached.append("its end")
+        reached.append("more")
+
+    with pytest.raises(KeyboardInterrupt), interrupts.Guard(), interrupts.let_through():
+        work()
+    assert reached == ["its end"]
 
 
 def test_one_that_came_before_is_passed_on_where_interrupts_are_let_through() -> None:
@@ -142,3 +158,39 @@ def test_where_interrupts_are_ignored_they_stay_ignored() -> None:
             interrupts.check()
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_burst_of_interrupts_prints_nothing_and_is_one() -> None:
+    script = """
+import os, signal, threading, time
+from hdlog import interrupts
+
+def work():
+    guard = interrupts.Guard()
+    with guard:
+        time.sleep(0.0005)
+    return 1
+
+def burst(pid):
+    for _ in range(3000):
+        os.kill(pid, signal.SIGINT)
+        time.sleep(0.0001)
+
+child = os.fork()
+if child == 0:
+    burst(os.getppid())
+    os._exit(0)
+caught = 0
+while os.waitpid(child, os.WNOHANG)[0] == 0:
+    try:
+        for _ in range(100):
+            work()
+    except KeyboardInterrupt:
+        caught += 1
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+time.sleep(0.05)
+print(caught > 0)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "Exception ignored" not in run.stderr
+    assert "RuntimeError" not in run.stderr

@@ -13,8 +13,8 @@ SRC = Path(__file__).parents[2] / "src" / "hdlog"
 LAYERS = (
     "errors",
     "dialects",
-    "compiling",
     "interrupts",
+    "compiling",
     "journal",
     "program",
     "tuning",

@@ -298,3 +298,16 @@ p(x) :- e(x, y); e(y, x).
     ]
     with pytest.raises(ProgramError, match="expected a name"):
         parse(".decl e(x: number)\n//@standard\n.output e\n", "souffle")
+
+
+def test_the_least_number_is_one() -> None:
+    program = parse(
+        ".decl p(x: number) .decl q(x: number)\n"
+        "p(-9223372036854775808). q(x - 9223372036854775807) :- p(x), x >= -0x8000000000000000.",
+        "souffle",
+    )
+    fact, _ = program.rules
+    assert str(fact.heads[0].terms[0]) == "-9223372036854775808"
+    assert "-9223372036854775808" in write(program, "souffle")
+    refused = examine(".decl p(x: number) p(9223372036854775808).", "souffle")
+    assert "does not fit" in str(refused.problems[0])

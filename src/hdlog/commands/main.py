@@ -11,7 +11,7 @@ import click
 
 import hdlog
 from hdlog.commands import benchmarks, programs, stores
-from hdlog.errors import OPERATING_SYSTEM, HdlogError
+from hdlog.errors import INTERRUPTED, OPERATING_SYSTEM, HdlogError
 
 COMMANDS = (
     programs.check,
@@ -56,7 +56,14 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        # Not in click's own way, for which a reader that has enough is an error.
+        sys.exit(app(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     except HdlogError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

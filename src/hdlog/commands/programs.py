@@ -126,8 +126,7 @@ def run(
             Tuning(method).without(without),
             lenient,
         )
-    if json_ or out is None or str(out) != "-":
-        summarise(summary, json_)
+    summarise(summary, json_)
 
 
 @click.command()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ from hdlog.commands.options import (
     summary_as_json,
 )
 from hdlog.dialects import ENDINGS, Dialect
-from hdlog.errors import INTERRUPTED, UsageError
+from hdlog.errors import INTERRUPTED, OPERATING_SYSTEM, UsageError
 from hdlog.tuning import Method, Tuning
 
 quiet_option = click.option("--quiet", is_flag=True, help="Do not print the facts that came and went.")
@@ -191,9 +193,21 @@ def _tell(store: Path, summary: dict[str, Any], quiet: bool, as_json: bool) -> N
             for line in change_lines(change):
                 print(line)
         summarise(summary, as_json)
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        print(f"interrupted: the change is in {store}, the rest of it was not printed", file=sys.stderr)
+        print(f"interrupted: {_unsaid(store)}", file=sys.stderr)
         raise click.exceptions.Exit(INTERRUPTED) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        print(f"cannot print what changed: {error.strerror}; {_unsaid(store)}", file=sys.stderr)
+        # What waits in the buffer would fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(OPERATING_SYSTEM) from None
+
+
+def _unsaid(store: Path) -> str:
+    return f"the change is in {store}, the rest of it was not printed"
 
 
 @click.command()

@@ -153,7 +153,7 @@ def _check_pattern(call: Call) -> Iterator[Problem]:
     )
     if isinstance(pattern, Literal) and (flags is None or isinstance(flags, Literal)):
         letters = flags.lexical if isinstance(flags, Literal) else ""
-        if not is_pattern(pattern.lexical, letters, posix=call.function == "match"):
+        if not is_pattern(pattern.lexical, letters):
             with_flags = f" with the flags {letters!r}" if letters else ""
             message = f"{pattern} is no regular expression{with_flags}"
             yield Problem("pattern", message, pattern.span or call.span)

@@ -83,5 +83,7 @@ def directive_problems(directive: Directive) -> Iterator[Problem]:
             yield problem(f"{name} is true or false, not {value}")
         elif name == "delimiter" and len(_DELIMITERS.get(value, value).encode()) != 1:
             yield problem(f"a delimiter is one character of ASCII, not {value!r}")
+        elif name == "filename" and not value:
+            yield problem("the filename is empty", f"leave it out for {directive.name} with an ending")
         elif name == "columns" and not all(part.isdecimal() and part.isascii() for part in value.split(":")):
             yield problem(f'columns are numbers with colons between, as in "0:2", not {value!r}')

@@ -478,9 +478,9 @@ _DOLLAR = re.compile(r"(\\.|\[(?:\\.|[^\]])*\])|\$", re.DOTALL)
 _TEMPLATE = re.compile(r"\\([\\$])|\$([0-9])|(\\)")
 
 
-def is_pattern(regex: str, flags: str = "", posix: bool = False) -> bool:
+def is_pattern(regex: str, flags: str = "") -> bool:
     try:
-        _pattern(regex, flags, posix)
+        _pattern(regex, flags)
     except NoValue:
         return False
     return True
@@ -493,9 +493,8 @@ def _posix_class(match: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(regex: str, flags: str = "", posix: bool = False) -> re.Pattern[str]:
-    if posix:
-        regex = _POSIX_CLASS.sub(_posix_class, regex)
+def _pattern(regex: str, flags: str = "") -> re.Pattern[str]:
+    regex = _POSIX_CLASS.sub(_posix_class, regex)
     bits = 0
     for flag in flags:
         if flag not in "imsx":
@@ -503,7 +502,7 @@ def _pattern(regex: str, flags: str = "", posix: bool = False) -> re.Pattern[str
         bits |= {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}[flag]
     if "m" not in flags:
         # `$` is the end of the string in XPath, not the end before a last newline.
-        regex = _DOLLAR.sub(lambda m: m.group(1) or r"\Z", regex)
+        regex = end_of_text(regex, r"\Z")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -512,13 +511,33 @@ def _pattern(regex: str, flags: str = "", posix: bool = False) -> re.Pattern[str
         raise NoValue from None
 
 
+def end_of_text(regex: str, mark: str = r"\z") -> str:
+    """A pattern whose `$` is the very end, also where the text ends with a new line."""
+    return _DOLLAR.sub(lambda m: m.group(1) or mark, regex)
+
+
+_AGREED = re.compile(r"(?:[ -Z^-~\]]|\\[!-/:-@\[-`{-~]|\[(?!:))*", re.ASCII)
+_ELSEWHERE = re.compile(r"\(\?|\{,|[*+?}][+]")
+"""groups with a meaning, counts without a lower bound, and repetitions that give nothing back"""
+
+
+def common_pattern(regex: str, flags: str = "") -> str | None:
+    """A pattern in the words that Python shares with libraries that match in linear time; None if it has others."""
+    if not is_pattern(regex, flags) or not set(flags) <= set("ims"):
+        return None
+    regex = _POSIX_CLASS.sub(_posix_class, regex)
+    if not _AGREED.fullmatch(regex) or _ELSEWHERE.search(regex):
+        return None
+    return f"(?{''.join(sorted(set(flags)))}){regex}" if flags else regex
+
+
 def _regex(a: Constant, regex: Constant, flags: Constant | None = None) -> Constant:
     return boolean(bool(_pattern(text(regex), text(flags) if flags else "").search(text(a))))
 
 
 def _match(regex: Constant, a: Constant) -> Constant:
     """Soufflé's match: the whole string matches."""
-    return boolean(bool(_pattern(text(regex), posix=True).fullmatch(text(a))))
+    return boolean(bool(_pattern(text(regex)).fullmatch(text(a))))
 
 
 def _replace(a: Constant, regex: Constant, replacement: Constant, flags: Constant | None = None) -> Constant:
@@ -622,6 +641,16 @@ def _to_integer(a: Constant) -> Constant:
     if isinstance(source, float) and not math.isfinite(source):
         raise NoValue
     return from_number(int(source))
+
+
+def _make_bounded(bits: int) -> Callable[[Constant], Constant]:
+    def cast(a: Constant) -> Constant:
+        term = _to_integer(a)
+        if not -(1 << bits - 1) <= number(term) < 1 << bits - 1:
+            raise NoValue
+        return term
+
+    return cast
 
 
 def _to_decimal(a: Constant) -> Constant:
@@ -774,7 +803,7 @@ def _functions() -> dict[str, Function]:
         f(XSD_DECIMAL, 1, 1, _to_decimal),
         f(XSD_DOUBLE, 1, 1, _to_double),
         f(XSD_FLOAT, 1, 1, _to_float),
-        f(XSD + "int", 1, 1, _to_integer),
+        f(XSD + "int", 1, 1, _make_bounded(32)),
         f(XSD + "long", 1, 1, _to_integer),
         f(XSD_BOOLEAN, 1, 1, _to_boolean),
         f(XSD_STRING, 1, 1, lambda a: string(text_of(a))),

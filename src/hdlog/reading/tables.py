@@ -39,15 +39,25 @@ def read_separated(reading: Reading) -> None:
     split = reading.split
     declared = reading.layout.get(split.table)
     if declared is not None and not len(declared):
-        # A relation without columns has one fact or none, and Soufflé writes that one as ().
-        reading.add(Predicate(split.table, 0), [], int(any(block.strip() for _, block in blocks(split))))
+        _read_truth(reading)
         return
     layout = _Layout(split)
-    single = declared is not None and len(declared) == 1 and not layout.quotes and split.columns is None
+    single = split.columns is None and layout.is_single(None if declared is None else len(declared))
     for place, block in layout.blocks(reading):
         columns, ragged = ([_single_column(block)], _NONE) if single else _parse_block(block, layout)
         if columns:
             _add(reading, layout, columns, place, block, ragged)
+
+
+def _read_truth(reading: Reading) -> None:
+    """A relation without columns has one fact or none, and Soufflé writes that one as ()."""
+    lines = content(reading.split).split(b"\n")
+    given = [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]
+    for number, line in given:
+        if line != b"()":
+            message = f"{reading.split.table} has no columns, so a line of it is (), not {line.decode(errors='replace')!r}"
+            reading.refuse(lambda n=number: n, message)
+    reading.add(Predicate(reading.split.table, 0), [], int(any(line == b"()" for _, line in given)))
 
 
 def _single_column(block: bytes) -> pa.Array:
@@ -151,6 +161,10 @@ class _Layout:
                 "line has no names"
             )
         values = [name for name in self.names if _NUMBER.fullmatch(name.strip())]
+        if values and self.split.header:
+            raise InputError(
+                f"{path}:1: with headers=true the first line has the names of the columns, and {values[0]!r} is a number"
+            )
         if values:
             raise InputError(
                 f"{path}:1: the first line of a .{self.split.format} file has the names of the columns, and "
@@ -195,6 +209,14 @@ class _Layout:
         line = block.find(b"\n", end) + 1 or len(block)
         reading.refuse(partial(reading.lines.of, start + end), "a quote that is not closed")
         return (start, block[:end]), start + line, block[line:]
+
+    def is_single(self, declared: int | None) -> bool:
+        """Whether every line is one value, an empty line too."""
+        if declared is None:
+            has_one = self.split.format == "facts" and self.width == 1 and bool(self._first.strip())
+        else:
+            has_one = declared == 1
+        return has_one and not self.quotes
 
     def order(self, reading: Reading, width: int, place: str) -> list[int]:
         if len(self.names) != width:

@@ -396,11 +396,9 @@ class SouffleReader(Reader):
     def integer(self, token: Token) -> Literal:
         if len(token) > 70:
             raise Refusal(Problem("number", "this number does not fit into 64 bits", self.span(token)))
-        literal = Literal(
-            str(int(token.rstrip("u"), 0 if token[1:2] in ("x", "b") else 10)),
-            XSD_INTEGER,
-            span=self.span(token),
-        )
+        digits = "".join(token.rstrip("u").split())
+        base = 0 if digits.lstrip("-")[1:2] in ("x", "b") else 10
+        literal = Literal(str(int(digits, base)), XSD_INTEGER, span=self.span(token))
         try:
             number(literal)
         except NoValue:

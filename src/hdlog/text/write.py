@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from hdlog.dialects import Dialect
 from hdlog.errors import Inexpressible
-from hdlog.program.functions import INTEGER_TYPES, MIN_INTEGER
+from hdlog.program.functions import INTEGER_TYPES
 from hdlog.program.model import (
     Aggregate,
     AggregateCall,
@@ -435,8 +435,6 @@ class SouffleWriter:
         if isinstance(term, Literal):
             if term.datatype == XSD_STRING:
                 return quote(term.lexical)
-            if term.lexical == str(MIN_INTEGER):
-                return self.refuse(f"the constant {term}")
             if term.datatype in INTEGER_TYPES and term == Literal(str(_integer(term)), XSD_INTEGER):
                 return term.lexical
             if term.datatype == XSD_DOUBLE and re.fullmatch(r"-?[0-9.]+(e[+-]?[0-9]+)?", term.lexical):

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.dictionary import DOUBLE, INTEGER, PLAIN, Dictionary
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.relation import Relation
-from hdlog.program.functions import NoValue, number
+from hdlog.program.functions import NoValue, common_pattern, end_of_text, number
 from hdlog.program.model import Call, Expression
 from hdlog.program.ntriples import unquote
 from hdlog.program.terms import XSD_DECIMAL, XSD_DOUBLE, XSD_INTEGER, Literal, Variable
@@ -85,6 +88,11 @@ _REAL: dict[str, Callable[[Numbers, Numbers], Numbers]] = {
 }
 """Of two doubles, or a double and an integer."""
 _UNARY: dict[str, Callable[[Numbers], Numbers]] = {"neg": np.negative, "abs": np.abs, "bnot": np.invert}
+_ROUNDING: dict[str, Callable[[Numbers], Numbers]] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": lambda a: np.floor(a) + (a - np.floor(a) >= 0.5),
+}
 _COMPARISONS: dict[str, Callable[[Any, Any], Truths]] = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -123,7 +131,9 @@ class Arrays:
         function, arguments = expression.function, expression.arguments
         if function in _UNARY and len(arguments) == 1:
             return self._apply_unary(function, self._number(arguments[0]))
-        if len(arguments) == 2 and (function in _WHOLE or function in _REAL):
+        if function in _ROUNDING:
+            return _round(function, self._number(arguments[0]))
+        if len(arguments) == 2 and (function in _WHOLE or function in _REAL or function == "pow"):
             a, b = map(self._number, arguments)
             return None if a is None or b is None or a.rounded or b.rounded else _apply_binary(function, a, b)
         return None
@@ -169,6 +179,10 @@ class Arrays:
             return self._compare_terms(*arguments)
         if function in _COMPARISONS:
             return self._compare_values(function, *arguments)
+        if function == "regex":
+            return self._search(*arguments)
+        if function == "match":
+            return self._match(*arguments)
         return self._nothing()
 
     def _nothing(self) -> tuple[Truths, Truths]:
@@ -220,6 +234,36 @@ class Arrays:
             return compare(x, y), plain
         return self._compare_strings(compare, x, y)
 
+    def _search(
+        self, subject: Expression, regex: Expression, flags: Expression | None = None
+    ) -> tuple[Truths, Truths]:
+        if not isinstance(regex, Literal) or not (flags is None or isinstance(flags, Literal)):
+            return self._nothing()
+        letters = flags.lexical if flags is not None else ""
+        pattern = common_pattern(regex.lexical, letters)
+        if pattern is not None and "m" not in letters:
+            pattern = end_of_text(pattern)
+        return self._find_pattern(subject, pattern)
+
+    def _match(self, regex: Expression, subject: Expression) -> tuple[Truths, Truths]:
+        pattern = common_pattern(regex.lexical) if isinstance(regex, Literal) else None
+        return self._find_pattern(subject, None if pattern is None else rf"\A(?:{end_of_text(pattern)})\z")
+
+    def _find_pattern(self, subject: Expression, pattern: str | None) -> tuple[Truths, Truths]:
+        """In plain strings, in time that grows with their length, whatever the pattern."""
+        if pattern is None or not isinstance(subject, Variable):
+            return self._nothing()
+        ids, inverse = np.unique(self.relation.columns[subject.name], return_inverse=True)
+        texts = self.dictionary.texts(ids)
+        is_string = np.array([t[0] == '"' and t[-1] == '"' for t in texts], np.bool_)
+        strings = pa.array([unquote(t) for t in compress(texts, is_string)], pa.string())
+        found = np.zeros(len(ids), np.bool_)
+        try:
+            found[is_string] = pc.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            return self._nothing()
+        return found[inverse], is_string[inverse]
+
     def _compare_strings(
         self, compare: Callable[[Any, Any], Truths], x: Ids, y: Ids
     ) -> tuple[Truths, Truths]:
@@ -233,6 +277,12 @@ class Arrays:
         ranks[[i for _, i in strings]] = np.arange(len(strings))
         a, b = (ranks[np.searchsorted(ids, side)] for side in (x, y))
         return compare(a, b), (a >= 0) & (b >= 0)
+
+
+def _round(function: str, column: Column | None) -> Column | None:
+    if column is None or column.rounded or not column.is_double:
+        return column if column is None or not column.rounded else None
+    return Column(_ROUNDING[function](column.values) + 0.0, column.known)  # 0.0 for -0.0
 
 
 def _apply_binary(function: str, a: Column, b: Column) -> Column | None:
@@ -249,6 +299,11 @@ def _apply_binary(function: str, a: Column, b: Column) -> Column | None:
             if function == "div":
                 return Column(a.values / divisor, known, rounded=True)
             return Column(_WHOLE[function](a.values, divisor), known)
+        if function == "pow":
+            known = known & (b.values >= 0)
+            exponent = np.where(b.values < 0, 0, b.values)
+            known &= np.power(np.abs(a.values.astype(np.float64)), exponent) < _SAFE
+            return Column(np.power(a.values, exponent), known)
         if function in ("add", "sub", "mul"):
             m, n = np.abs(a.values.astype(np.float64)), np.abs(b.values.astype(np.float64))
             known = known & ((m * n if function == "mul" else m + n) < _SAFE)

@@ -70,6 +70,8 @@ def _values(
     """The id of the value in each row, or _NONE."""
     if isinstance(expression, Variable):
         return relation.columns[expression.name].astype(np.int64)
+    if isinstance(expression, Call) and expression.function == "if":
+        return _choose(dictionary, pairs, relation, expression)
     ids = np.full(relation.rows, _NONE, np.int64)
     column = Arrays(dictionary, relation).number(expression)
     known = np.zeros(relation.rows, np.bool_) if column is None else column.known
@@ -78,6 +80,19 @@ def _values(
     if not known.all():
         rest = np.flatnonzero(~known)
         ids[rest] = _identify_rows(dictionary, pairs, relation.take(rest), expression)
+    return ids
+
+
+def _choose(dictionary: Dictionary, pairs: PairTable, relation: Relation, choice: Call) -> NDArray[np.int64]:
+    """IF: each branch for the rows that it is about."""
+    test, *branches = choice.arguments
+    holds, known = Arrays(dictionary, relation).truths(test)
+    ids = np.full(relation.rows, _NONE, np.int64)
+    for rows, branch in zip((known & holds, known & ~holds), branches, strict=True):
+        if rows.any():
+            ids[rows] = _values(dictionary, pairs, relation.take(rows), branch)
+    if not known.all():
+        ids[~known] = _identify_rows(dictionary, pairs, relation.take(~known), choice)
     return ids
 
 
