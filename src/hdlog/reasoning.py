@@ -340,6 +340,8 @@ class Reasoning(Generic[R, F, T]):
         """The predicate with a name; `arity` says which, where there are several."""
         if not isinstance(name, str):
             raise UsageError(f"a predicate is asked for by its name, not by {type(name).__name__}")
+        if arity is not None and (not isinstance(arity, int) or isinstance(arity, bool)):
+            raise UsageError(f"a number of arguments is a whole number, not {arity!r}")
         known = self.predicates()
         named = [p for p in known if p.name == name]
         fitting = [p for p in named if arity in (None, p.arity)]

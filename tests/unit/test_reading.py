@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import random
 import re
 import threading
@@ -591,6 +592,26 @@ def test_a_folder_of_parts_is_one_table(tmp_path: Path) -> None:
     assert {row[0].name for row in found} == {"edge", "likes"}
 
 
+def test_columns_in_the_names_of_folders(tmp_path: Path) -> None:
+    for value, name in ((1, "a%20b"), (2, "c")):
+        folder = tmp_path / "visit" / f"day={value}" / f"place={name}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"who": [f"p{value}"]}), folder / "part-00000-x.parquet")
+    found = rows(*(read_split(s) for s in find_splits([tmp_path])))
+    visit = Predicate("visit", 3)
+    assert found == {(visit, '"p1"', value_text(1), '"a b"'): 1, (visit, '"p2"', value_text(2), '"c"'): 1}
+    layout = attribute_layout(
+        examine(".decl visit(day: number, who: symbol, place: symbol)", "souffle").program
+    )
+    named = rows(*(read_split(s, layout=layout) for s in find_splits([tmp_path])))
+    assert (visit, value_text(1), '"p1"', '"a b"') in named
+    odd = tmp_path / "visit" / "day=__HIVE_DEFAULT_PARTITION__" / "place=x"
+    odd.mkdir(parents=True)
+    pq.write_table(pa.table({"who": ["p"]}), odd / "part-00000-x.parquet")
+    with pytest.raises(InputError, match="no value in column day"):
+        find_splits([tmp_path])
+
+
 def test_columns_follow_declared_names() -> None:
     layout = attribute_layout(examine(".decl edge(x: number, y: number)", "souffle").program)
     expected = {(Predicate("edge", 2), value_text(70), value_text(71)): 1}
@@ -619,6 +640,17 @@ def test_blank_nodes_are_those_of_their_file(tmp_path: Path) -> None:
     assert len(nodes[2]) == 5
     again = [read_split(s) for s in find_splits([tmp_path])]
     assert [chunk.texts for chunk in again] == [chunk.texts for chunk in found]
+    (tmp_path / "a.nt.gz").write_bytes(gzip.compress((tmp_path / "a.nt").read_bytes()))
+    (packed,) = find_splits([tmp_path / "a.nt.gz"])
+    assert read_split(packed).texts == found[0].texts
+    os.mkfifo(tmp_path / "pipe.nt")
+    writer = threading.Thread(
+        target=(tmp_path / "pipe.nt").write_bytes, args=((tmp_path / "a.nt").read_bytes(),)
+    )
+    writer.start()
+    (piped,) = find_splits([tmp_path / "pipe.nt"])
+    writer.join()
+    assert read_split(piped).texts == found[0].texts
 
 
 @pytest.mark.parametrize(

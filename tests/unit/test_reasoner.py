@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import re
 import threading
 from pathlib import Path
 
@@ -193,6 +194,32 @@ def test_bad_input_is_told_with_its_place_and_changes_nothing(
     with pytest.raises(InputError, match=message):
         reasoner.update(add=[("edge", 1, 2), tmp_path / name])
     assert rows(reasoner, "path") == {(7, 8)}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (b"edge.csv", "cannot read facts from bytes"),
+        (bytearray(), "cannot read facts from bytearray"),
+        ({"edge": b"ab"}, "not bytes"),
+        ([()], "a fact is a tuple of a predicate's name and values, not ()"),
+        ({"edge": pd.DataFrame([[1, 2]], columns=["a", "a"])}, "several columns have the same name: a, a"),
+        ({"one": pd.DataFrame({"a": pd.interval_range(0, 3)})}, "column a has the type .*interval"),
+        ({"one": pd.DataFrame({"a": pd.period_range("2020", periods=2, freq="M")})}, "column a has the type"),
+    ],
+)
+def test_what_holds_no_facts_is_refused_by_name(given: object, message: str) -> None:
+    reasoner = Reasoner(CLOSURE)
+    with pytest.raises(InputError, match=re.escape(message) if "()" in message else message):
+        reasoner.update(add=given)
+    assert len(reasoner) == 0
+
+
+def test_what_a_question_and_a_program_cannot_be() -> None:
+    with pytest.raises(UsageError, match="a number of arguments is a whole number, not '2'"):
+        Reasoner(CLOSURE).facts("path", "2")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="half a character"):
+        Reasoner('p["\ud800"] .')
 
 
 def test_a_memory_budget_stops_a_join_and_leaves_everything_as_it_was() -> None:

@@ -22,7 +22,7 @@ PIPE = 10_000
 
 
 @contextmanager
-def show_progress(store: Path | None = None) -> Iterator[Progress]:
+def show_progress(store: Path | None = None, outcome: str = "") -> Iterator[Progress]:
     """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
     from hdlog.report.progress import Progress
 
@@ -39,14 +39,16 @@ def show_progress(store: Path | None = None) -> Iterator[Progress]:
             interrupts.take()  # one word for several of them
         progress.say("")
     if interrupted:
-        if store is None:
-            outcome = "files that were written are whole, the others are not there"
-        elif version_of(store) == before:
-            outcome = "everything is as it was before"
-        else:
-            outcome = f"that was too late, the change is in {store}"
-        print(f"interrupted: {outcome}", file=sys.stderr)
+        print(f"interrupted: {outcome or _tell_outcome(store, before)}", file=sys.stderr)
         raise click.exceptions.Exit(INTERRUPTED)
+
+
+def _tell_outcome(store: Path | None, before: int | None) -> str:
+    if store is None:
+        return "files that were written are whole, the others are not there"
+    if version_of(store) == before:
+        return "everything is as it was before"
+    return f"that was too late, the change is in {store}"
 
 
 def spare_pandas() -> None:

@@ -53,15 +53,25 @@ fact_folder = click.option(
     help="Where .input relations are read from.",
 )
 rule_dialect = click.option("--dialect", type=one_of(Dialect), help="The dialect of the rule files.")
+
+
+class _Gigabytes(click.FloatRange):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail("not a number of GB", param, ctx)
+        return number
+
+
 memory_budget = click.option(
     "--memory",
-    type=click.FloatRange(min=0.001),
+    type=_Gigabytes(min=0.001, max=1e6),
     metavar="GB",
     help="Memory budget in GB; 80 % of the machine by default.",
 )
 limits = with_options(
-    click.option("--max-rounds", type=int, help="Stop a component that takes more rounds."),
-    click.option("--max-facts", type=int, help="Stop an update that finds more facts."),
+    click.option("--max-rounds", type=click.IntRange(min=1), help="Stop a component that takes more rounds."),
+    click.option("--max-facts", type=click.IntRange(min=1), help="Stop an update that finds more facts."),
 )
 evaluation = with_options(
     click.option(

@@ -456,7 +456,7 @@ def stream(
     from rich.console import Console
 
     console = Console(stderr=True)
-    with show_progress(store) as progress:
+    with show_progress(store, "each batch that was told of is in the store, and nothing else") as progress:
         from hdlog.operations.stream import follow
         from hdlog.operations.work import Settings
 

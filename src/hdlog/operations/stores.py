@@ -78,6 +78,7 @@ def _table(spark: Any, name: str) -> Any:
 def load(folder: Path, data: Data, settings: Settings, overwrite: bool = False) -> dict[str, Any]:
     """Files, tables of Spark and DataFrames into a new store, without reasoning."""
     started = time.perf_counter()
+    folder = Path(folder)
     with build_store(folder, overwrite) as store:
         given = find_data(data, settings)
         work = begin_work(store, Program(), settings, given.estimate_facts(), bool(given.frames))

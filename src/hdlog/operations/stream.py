@@ -89,11 +89,15 @@ class Stream:
             self.tell(f"batch {number}: in the store already")
             return
         rows = batch.orderBy("modified", "name").collect()
-        listed = [self.changes / row.name for row in rows]
-        paths = [path for path in listed if path.exists()]
-        for path in listed:
-            if path not in paths:
+        paths = []
+        for row in rows:
+            path = self.changes / row.name
+            if not path.exists():
                 self.tell(f"batch {number}: {path.name} is gone, and left out")
+            elif path.stat().st_mtime_ns != row.modified:
+                self.tell(f"batch {number}: {path.name} has been written again, and comes with a later batch")
+            else:
+                paths.append(path)
         started = time.perf_counter()
         batches = {**work.store.manifest.batches, self.name: number}
         change, _ = self.living.update(
@@ -102,7 +106,7 @@ class Stream:
             batches=batches,
         )
         self.tell(
-            f"batch {number}: {', '.join(p.name for p in paths)}: {change} in {time.perf_counter() - started:.2f} s"
+            f"batch {number}: {', '.join(p.name for p in paths) or 'no files'}: {change} in {time.perf_counter() - started:.2f} s"
         )
 
     def _write(self, change: Update, number: int, paths: list[Path]) -> None:

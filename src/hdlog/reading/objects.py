@@ -35,6 +35,7 @@ FactInput = Any
 ReadFiles = Callable[[Sequence[str | Path], str], Iterable[Chunk]]
 """The facts of files; all of one predicate, if it is named."""
 _TYPE = f"<{RDF_TYPE}>"
+_BYTES = (bytes, bytearray, memoryview)
 _SHOWN = 5
 
 
@@ -76,6 +77,8 @@ class Collector(Intake):
         elif isinstance(facts, Mapping):
             for name, table in facts.items():
                 self.table(name, table)
+        elif isinstance(facts, _BYTES):
+            raise InputError(f"cannot read facts from {type(facts).__name__}; a path is a string or a Path")
         elif isinstance(facts, ox.Store) or hasattr(facts, "triples"):
             self.triples(facts)
         elif isinstance(facts, tuple) and facts:
@@ -99,6 +102,8 @@ class Collector(Intake):
                 paths.append(item)
             elif _is_triple(item):
                 triples.append(item)
+            elif item == ():
+                raise InputError("a fact is a tuple of a predicate's name and values, not ()")
             else:
                 self.take(item)
         if paths:
@@ -171,7 +176,7 @@ class Collector(Intake):
         if arrow is not None:
             self.arrow(name, arrow)
             return
-        if isinstance(table, Mapping) or not isinstance(table, Iterable):
+        if isinstance(table, (Mapping, *_BYTES)) or not isinstance(table, Iterable):
             raise InputError(
                 f"{_name(name)}: facts are rows or a table (pandas, polars, Arrow), not {type(table).__name__}"
             )
@@ -215,7 +220,7 @@ class Collector(Intake):
         place = f"{predicate.name}: "
         table = table.select(self.order(predicate.name, list(map(str, table.column_names)), place))
         for field in table.schema:
-            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+            if not _has_values(field.type):
                 raise InputError(
                     f"{place}column {field.name} has the type {field.type}, which no value of a fact has"
                 )
@@ -267,6 +272,8 @@ def _as_arrow(table: Any) -> pa.Table | None:
         import pandas
 
         frame = table.to_frame() if isinstance(table, pandas.Series) else table
+        if not frame.columns.is_unique:
+            raise InputError(f"several columns have the same name: {', '.join(map(str, frame.columns))}")
         return pa.Table.from_pandas(frame, preserve_index=False)
     if hasattr(table, "toArrow"):  # pyspark, whose stream knows no time zones
         return table.toArrow()
@@ -280,6 +287,17 @@ def _as_arrow(table: Any) -> pa.Table | None:
             arrow = getattr(table, name)()
             return pa.table(arrow) if not isinstance(arrow, pa.Table) else arrow
     return None
+
+
+def _has_values(type_: pa.DataType) -> bool:
+    """Whether values of a type are ones that facts have."""
+    return not (
+        pa.types.is_nested(type_)
+        or pa.types.is_binary(type_)
+        or pa.types.is_large_binary(type_)
+        or pa.types.is_fixed_size_binary(type_)
+        or isinstance(type_, pa.BaseExtensionType)
+    )
 
 
 def _is_series(table: Any) -> bool:

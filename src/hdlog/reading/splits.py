@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -13,6 +13,7 @@ from glob import glob, has_magic
 from io import BufferedReader
 from pathlib import Path
 from typing import IO
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -35,6 +36,8 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _BY_LINES = ("nt", "nq", "tsv", "facts", "jsonl")
 _PART = re.compile(r"part-")
 _SPARK_PART = re.compile(r"part-\d{5}(-[0-9a-f-]{36}|-\w+)?([-.]|$)")
+_VALUE = re.compile(r"[^=]+=.*")
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _PIECE, _PIECES = 1 << 16, 1 << 10
 """Bytes that are looked at together, and in how many places of a file, to tell it from others: all of it up to 64 MB."""
 """Formats in which every line stands for itself; a value of a CSV file may have several."""
@@ -71,6 +74,8 @@ class Split:
     """whether values may be in quotes"""
     columns: tuple[int, ...] | None = None
     """which columns of the file are the arguments, in their order; all, if it does not say"""
+    partition: tuple[tuple[str, int | str], ...] = ()
+    """columns that are in the names of folders, as Spark writes a table by its values of some"""
     data: bytes | None = field(default=None, repr=False)
     """what can be read only once: of a pipe"""
 
@@ -101,8 +106,9 @@ def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str
         cores = os.cpu_count() or 1
         rounds = -(-total // (cores * _LARGEST)) or 1
         size = max(total // (cores * rounds) + 1, _SMALLEST)
+    partitions = _find_partitions(paths)
     return [
-        replace(split, name=name or _table_of(path))
+        replace(split, name=name or _table_of(path), partition=partitions.get(path, ()))
         for path in paths
         for split in _cut_into_splits(path, size)
     ]
@@ -110,7 +116,44 @@ def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str
 
 def _table_of(path: Path) -> str:
     """The name of a table that is a folder of parts, as Spark and others write it."""
-    return path.parent.name.split(".")[0] if _is_part(path) else ""
+    return _folder_of(path).name.split(".")[0] if _is_part(path) else ""
+
+
+def _folder_of(part: Path) -> Path:
+    """The folder of the table that a part belongs to, above those for values of a column."""
+    folder = part.absolute().parent
+    while _VALUE.fullmatch(folder.name):
+        folder = folder.parent
+    return folder
+
+
+def _find_partitions(paths: Iterable[Path]) -> dict[Path, tuple[tuple[str, int | str], ...]]:
+    """The columns that are in the names of folders; whole numbers where a table has nothing else in one."""
+    found: dict[Path, list[tuple[str, str]]] = {}
+    for path in paths:
+        above = path.absolute().parent.relative_to(_folder_of(path)).parts
+        if above and _is_part(path):
+            if format_of(path) != "parquet":
+                raise InputError(
+                    f"{path}: a table in folders for the values of a column is read from Parquet only"
+                )
+            found[path] = [_value_in(path, part) for part in above]
+    texts: dict[tuple[Path, str], list[str]] = {}
+    for path, values in found.items():
+        for column, text in values:
+            texts.setdefault((_folder_of(path), column), []).append(text)
+    whole = {column for column, each in texts.items() if all(_WHOLE.fullmatch(text) for text in each)}
+    return {
+        path: tuple((c, int(text) if (_folder_of(path), c) in whole else text) for c, text in values)
+        for path, values in found.items()
+    }
+
+
+def _value_in(path: Path, part: str) -> tuple[str, str]:
+    column, _, value = part.partition("=")
+    if value == "__HIVE_DEFAULT_PARTITION__":
+        raise InputError(f"{path}: no value in column {column}")
+    return unquote(column), unquote(value)
 
 
 def _is_part(path: Path) -> bool:
@@ -167,12 +210,11 @@ def format_of(path: Path) -> str:
 
 def _cut_into_splits(path: Path, size: int) -> list[Split]:
     whole = Split(str(path), format_of(path))
-    if not path.is_file():
-        with report_input_errors(whole.path):
-            data = path.read_bytes()
-        return [replace(whole, data=data, scope=hashlib.blake2b(data).hexdigest()[:10])]
     if whole.format in _RDF:
         whole = replace(whole, scope=None)
+    if not path.is_file():
+        with report_input_errors(whole.path):
+            return [replace(whole, data=path.read_bytes())]
     if whole.compression:
         return [whole]
     if whole.format == "parquet":
@@ -189,27 +231,41 @@ def scope_of(split: Split) -> str:
     """What blank nodes of a split are told from others by."""
     if split.scope is not None:
         return split.scope
-    path = Path(split.path)
+    if split.data is not None:
+        return _digest(split)
     with report_input_errors(split.path):
-        return _scope(path, path.stat().st_mtime_ns)
+        return _scope(replace(split, start=0, end=-1), Path(split.path).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1000)
-def _scope(path: Path, changed: int) -> str:
-    """Blank nodes are those of a document: of a file with this content, wherever it is.
+def _scope(split: Split, changed: int) -> str:
+    return _digest(split)
+
+
+def _digest(split: Split) -> str:
+    """Blank nodes are those of a document: of a file with this content, wherever it is and however it is compressed.
 
     So a file that was added can be deleted again, and one that is written anew has other nodes. Of a large file only a part is looked at.
     """
-    with report_input_errors(str(path)), path.open("rb") as file:
-        length = path.stat().st_size
-        digest = hashlib.blake2b(str(length).encode())
-        starts = range(0, length, max(_PIECE, length // _PIECES))
-        for start in starts:
-            file.seek(start)
-            digest.update(file.read(_PIECE))
-        file.seek(max(0, length - _PIECE))
-        digest.update(file.read(_PIECE))
+    length = _length(split)
+    digest = hashlib.blake2b(str(length).encode())
+    step = max(_PIECE, length // _PIECES)
+    with open_split(split) as stream:
+        for start in range(0, length, step):
+            digest.update(stream.read(_PIECE))
+            if split.compression:
+                stream.read(step - _PIECE)
+            else:
+                stream.seek(min(start + step, length))
     return digest.hexdigest()[:10]
+
+
+def _length(split: Split) -> int:
+    """Bytes of the file of a split, uncompressed."""
+    with open_split(split) as stream:
+        if not split.compression:
+            return stream.seek(0, os.SEEK_END)
+        return sum(map(len, iter(lambda: stream.read(_BLOCK), b"")))
 
 
 def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:

@@ -56,7 +56,7 @@ def _read_truth(reading: Reading) -> None:
     for number, line in given:
         if line != b"()":
             message = f"{reading.split.table} has no columns, so a line of it is (), not {line.decode(errors='replace')!r}"
-            reading.refuse(lambda n=number: n, message)
+            reading.refuse(partial(int, number), message)
     reading.add(Predicate(reading.split.table, 0), [], int(any(line == b"()" for _, line in given)))
 
 
@@ -298,6 +298,8 @@ def read_parquet(reading: Reading) -> None:
 
 
 def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
+    for name, value in reading.split.partition:
+        batch = batch.append_column(name, pa.array([value] * batch.num_rows))
     own_name = (batch.schema.metadata or {}).get(PREDICATE.encode(), b"").decode()
     predicate = Predicate(reading.split.name or own_name or reading.split.table, batch.num_columns)
     place = f"{reading.split.path}: "

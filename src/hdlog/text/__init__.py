@@ -58,6 +58,10 @@ def _prepare(text: str, dialect: Dialect, name: str, folder: Path) -> tuple[Rule
         hint = did_you_mean(dialect, get_args(Dialect))
         raise UsageError(f"unknown dialect {dialect!r}; known: {', '.join(get_args(Dialect))}. {hint}")
     source = Source(name, text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{name}: half a character (a lone surrogate) at place {error.start}") from None
     problems: list[Problem] = []
     if dialect == "souffle":
         source, problems = preprocess(source, folder)
