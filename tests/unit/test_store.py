@@ -534,3 +534,23 @@ def test_a_predicate_that_has_gone_comes_again_where_rules_have_variables_for_it
     assert exported(store) == before
     update(store, [], [fact, other], options())
     assert exported(store) == set()
+
+
+@pytest.mark.skipif(ON_SPARK, reason="a thousand rounds")
+def test_terms_that_are_made_of_terms_a_thousand_levels_deep(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.dlog"
+    rules.write_text(
+        'p[?y, ?m] :- p[?x, ?n], FILTER(?n < 1500), BIND(SKOLEM("f", ?x) AS ?y), BIND(?n + 1 AS ?m) . p[0, 0] .'
+    )
+    store = tmp_path / "store"
+    materialise([rules], [], store, options())
+    (tmp_path / "p.facts").write_text("7\t1490\n")
+    change = update(store, [str(tmp_path / "p.facts")], [], options())["change"]
+    assert change.count() == (11, 0)
+    reasoner = Reasoner(rules)
+    deepest, again = (
+        next(term for term, n in reasoner.facts("p").rows() if str(n) == "1500") for _ in range(2)
+    )
+    assert str(deepest).count("SKOLEM(") == 1500
+    assert deepest == again
+    assert len({deepest, again}) == 1

@@ -85,15 +85,56 @@ class Literal:
         return quoted if self.datatype == XSD_STRING else f"{quoted}^^<{self.datatype}>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Skolem:
-    """The individual that SKOLEM(name, arguments...) names; equal arguments, equal individual."""
+    """The individual that SKOLEM(name, arguments...) names; equal arguments, equal individual.
+
+    Terms are made of terms thousands of levels deep, so nothing here calls itself.
+    """
 
     name: str
     arguments: tuple[Constant, ...]
+    _hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.name, self.arguments)))
+
+    def __reduce__(self) -> tuple[type[Skolem], tuple[str, tuple[Constant, ...]]]:
+        return Skolem, (self.name, self.arguments)  # hashes of texts are others in another process
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        waiting: list[tuple[object, object]] = [(self, other)]
+        while waiting:
+            a, b = waiting.pop()
+            if a is b:
+                continue
+            if not isinstance(a, Skolem) or not isinstance(b, Skolem):
+                if isinstance(a, Skolem) or isinstance(b, Skolem) or a != b:
+                    return False
+            elif a._hash != b._hash or a.name != b.name or len(a.arguments) != len(b.arguments):
+                return False
+            else:
+                waiting += zip(a.arguments, b.arguments, strict=True)
+        return True
 
     def __str__(self) -> str:
-        return f"SKOLEM({', '.join([repr(self.name), *map(str, self.arguments)])})"
+        text: list[str] = []
+        waiting: list[Constant | str] = [self]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Skolem):
+                waiting.append(")")
+                for argument in reversed(part.arguments):
+                    waiting += [argument, ", "]
+                text.append(f"SKOLEM({part.name!r}")
+            else:
+                text.append(str(part))
+        return "".join(text)
+
+    __repr__ = __str__
 
 
 Constant = Iri | BlankNode | Literal | Skolem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ TERMS = pa.schema([("id", pa.int64()), ("text", pa.string())])
 SKOLEM_TERMS = pa.schema([("id", pa.int64()), ("name", pa.string()), ("args", pa.list_(pa.int64()))])
 _UNSET = np.int64(-1 << 63)
 Skolem = tuple[int, str, list[int]]
+Group = tuple[str, Ids, list[Ids]]
+"""Skolem terms of one name: the engine's ids of them, and of their arguments."""
 
 
 class TermIds:
@@ -64,13 +66,8 @@ class TermIds:
         for file in skolems:
             rows = self.store.read_table(file, SKOLEM_TERMS.names)
             waiting += zip(*(rows[n].to_pylist() for n in SKOLEM_TERMS.names), strict=True)
-        unknown = {s[0] for s in waiting}
-        while waiting:
-            ready = [s for s in waiting if unknown.isdisjoint(s[2])]
-            assert ready, "arguments of Skolem terms are in the store"
-            waiting = [s for s in waiting if not unknown.isdisjoint(s[2])]
+        for ready in _by_level(waiting):
             self._encode_skolems(ready)
-            unknown -= {s[0] for s in ready}
 
     def _encode_skolems(self, skolems: Sequence[Skolem]) -> None:
         groups: dict[tuple[str, int], list[Skolem]] = {}
@@ -131,20 +128,64 @@ class TermIds:
 
     def _give(self, ids: Ids) -> None:
         """Ids of the store for terms that have none yet, all of them different."""
-        numbers, skolems, texted = self.dictionary.take_apart(ids)
-        values = self.dictionary.integers(ids[numbers])
+        groups: list[Group] = []
+        seen: set[int] = set()
+        """Skolem terms that get theirs in the end, when what they are made of has one"""
+        while len(ids):
+            numbers, skolems, texted = self.dictionary.take_apart(ids)
+            self._give_plain(ids[texted], ids[numbers])
+            groups += skolems
+            seen.update(i for _, members, _ in skolems for i in members.tolist())
+            parts = [a for _, _, arguments in skolems for a in arguments]
+            ids = self._without_id(np.concatenate(parts)) if parts else ids[:0]
+            ids = ids[[i not in seen for i in ids.tolist()]]
+        if groups:
+            self._give_skolems(groups)
+
+    def _without_id(self, ids: Ids) -> Ids:
+        """Those that have no id in the store, each once."""
+        base = np.uint32(len(self._base))
+        own: Ids = np.unique(ids[ids >= base])
+        unset: Ids = own[self._own[own - base] == _UNSET]
+        return unset
+
+    def _give_plain(self, texted: Ids, numbers: Ids) -> None:
+        values = self.dictionary.integers(numbers)
         small = np.abs(values.astype(np.float64)) < INTEGER_LIMIT
-        self._own[ids[numbers][small] - np.uint32(len(self._base))] = values[small] + np.int64(INTEGERS)
-        named = np.concatenate([ids[texted], ids[numbers][~small]])
+        self._own[numbers[small] - np.uint32(len(self._base))] = values[small] + np.int64(INTEGERS)
+        named = np.concatenate([texted, numbers[~small]])
         if len(named):
             self._note(named, self._hash_texts(named))
             self._texts.append(named)
-        for name, members, arguments in skolems:
-            columns = [self.store_ids(a) for a in arguments]
-            made = skolem_ids(name, columns, len(members))
-            self._note(members, made)
-            rows = zip(*(c.tolist() for c in columns), strict=True) if columns else [()] * len(members)
-            self._skolems += [(i, name, list(row)) for i, row in zip(made.tolist(), rows, strict=True)]
+
+    def _give_skolems(self, groups: Sequence[Group]) -> None:
+        """In the order of the engine's ids, in which arguments come first: as many at a time as are made of none of them."""
+        base = np.uint32(len(self._base))
+        members = np.concatenate([own for _, own, _ in groups])
+        sizes = [len(own) for _, own, _ in groups]
+        kind, place = np.repeat(np.arange(len(groups)), sizes), np.concatenate([np.arange(n) for n in sizes])
+        order = np.argsort(members)
+        latest = np.zeros(len(members), np.uint32)
+        ends = np.cumsum(sizes)
+        for (_, _, arguments), first, last in zip(groups, ends - sizes, ends, strict=True):
+            for ids in arguments:
+                of_these = np.where(np.isin(ids, members), ids, np.uint32(0))
+                np.maximum(latest[first:last], of_these, out=latest[first:last])
+        members, kind, place = members[order], kind[order], place[order]
+        made_of = np.maximum.accumulate(latest[order])
+        start = 0
+        while start < len(members):
+            end = int(np.searchsorted(made_of, members[start]))
+            for number in np.unique(kind[start:end]).tolist():
+                rows = place[start:end][kind[start:end] == number]
+                name, own, arguments = groups[number]
+                columns = [self.store_ids(a[rows]) for a in arguments]
+                made = skolem_ids(name, columns, len(rows))
+                self._own[own[rows] - base] = made
+                values = zip(*(c.tolist() for c in columns), strict=True) if columns else [()] * len(rows)
+                self._skolems += [(i, name, list(v)) for i, v in zip(made.tolist(), values, strict=True)]
+            start = end
+        self._note(members, self._own[members - base])
 
     def _hash_texts(self, ids: Ids) -> StoreIds:
         """The ids of texts: their hashes, but for those whose hash belongs to another text."""
@@ -224,3 +265,22 @@ class _Index:
         both, all_places = np.concatenate([self.ids, ids]), np.concatenate([self.places, places])
         order = np.argsort(both, kind="stable")
         return _Index(both[order], all_places[order])
+
+
+def _by_level(skolems: Sequence[Skolem]) -> Iterator[list[Skolem]]:
+    """Skolem terms, each after those that it is made of."""
+    own = {skolem[0]: skolem for skolem in skolems}
+    needs = {i: {a for a in skolem[2] if a in own} for i, skolem in own.items()}
+    users: dict[int, list[int]] = {}
+    for i, arguments in needs.items():
+        for argument in arguments:
+            users.setdefault(argument, []).append(i)
+    ready = [i for i, arguments in needs.items() if not arguments]
+    while ready:
+        yield [own[i] for i in ready]
+        done, ready = ready, []
+        for argument in done:
+            for user in users.get(argument, ()):
+                needs[user].discard(argument)
+                if not needs[user]:
+                    ready.append(user)

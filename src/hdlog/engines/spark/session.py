@@ -40,8 +40,8 @@ _START = {
     "spark.sql.ui.explainMode": "simple",
     # Rounds come again with the same shape of plan, and components have shapes of their own.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    "spark.log.level": "ERROR",
 }
+_MASTER = re.compile(r"local(\[|-cluster\[|$)|spark://.|k8s://.|yarn$")
 _QUIET = Path(__file__).with_name("quiet.properties")
 """What Spark says while it starts: errors."""
 
@@ -54,6 +54,10 @@ def start_session(
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if not _MASTER.match(master):
+        raise UsageError(
+            f"{master!r} is no master of Spark; known: local[*], spark://HOST:PORT, yarn, k8s://URL"
+        )
     prepare_java()
     # Workers are to find the same Python and the same packages as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

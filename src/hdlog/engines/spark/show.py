@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from hdlog.engines.spark.dictionary import Dictionary, sql_text
-from hdlog.engines.spark.frames import Frame, Keeper
+from hdlog.engines.spark.frames import Keeper
 from hdlog.engines.spark.relation import Facts
 from hdlog.reading.identifiers import INTEGERS
 
@@ -40,18 +40,14 @@ def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFr
     frame, figures = keeper.keep(
         facts.sums().select(*names), {f"texts{i}": f"count_if(c{i} >= 0)" for i in range(len(names))}
     )
-    shown = []
+    shown, kept = [], frame
     for i, name in enumerate(names):
         if figures[f"texts{i}"]:
-            frame = with_text(dictionary, frame, name, f"t{i}")
+            # The ids are those of what is kept: of the frame so far, each column would double the work of the one before.
+            texts = dictionary.texts_of(kept.select(f"{name} AS id").distinct("id"))
+            frame = frame.join(texts.select(f"id AS {name}", f"text AS t{i}"), [name])
             shown.append(f"{_format_plain(f't{i}')} AS {name}")
         else:
             shown.append(f"{name} - ({INTEGERS}L) AS {name}")
     keeper.pin(frame.uses)
     return keeper.data(frame.select(*shown))
-
-
-def with_text(dictionary: Dictionary, frame: Frame, column: str, name: str) -> Frame:
-    """A frame with the texts of a column of ids beside it."""
-    ids = frame.select(f"{column} AS id").distinct("id")
-    return frame.join(dictionary.texts_of(ids).select(f"id AS {column}", f"text AS {name}"), [column])
