@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import sys
+from typing import Any
 
 import click
 
@@ -34,10 +35,22 @@ COMMANDS = (
 
 
 class _InOrder(click.Group):
-    """Lists its commands in the order in which they came."""
+    """Lists its commands in the order in which they came, and stops quietly when nobody reads on."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if error.errno != errno.EPIPE:
+                raise
+            # Whoever reads has enough, which click takes for an error. What is left in the buffer goes nowhere, without a word.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return result
 
 
 @click.group(cls=_InOrder, help=hdlog.__doc__, context_settings={"max_content_width": 110})
@@ -56,7 +69,6 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        # Not in click's own way, for which a reader that has enough is an error.
         sys.exit(app(standalone_mode=False))
     except click.ClickException as error:
         error.show()
@@ -68,10 +80,6 @@ def main() -> None:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
     except OSError as error:
-        if error.errno == errno.EPIPE:
-            # Whoever reads has enough. What is left in the buffer goes nowhere, without a word.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
         place = f"{error.filename}: " if error.filename else ""
         print(f"{place}{error.strerror or error}", file=sys.stderr)
         sys.exit(OPERATING_SYSTEM)

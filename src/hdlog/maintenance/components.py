@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from hdlog.engines.protocol import F, R, T
 from hdlog.maintenance.aggregation import AggregateModule
@@ -123,18 +123,6 @@ class Component(Generic[R, F, T]):
 
     def has(self, predicate: Predicate) -> bool:
         return predicate in self.members
-
-
-Reader = TypeVar("Reader", bound=Module[Any, Any])
-
-
-def readers(modules: Iterable[Reader]) -> Mapping[Predicate, list[Reader]]:
-    """By predicate the modules whose rules read it, once each."""
-    by_predicate: dict[Predicate, list[Reader]] = {}
-    for module in modules:
-        for predicate in dict.fromkeys(p for p, _ in module.sources):
-            by_predicate.setdefault(predicate, []).append(module)
-    return by_predicate
 
 
 def nodes_of(module: Module[Any, Any]) -> Sequence[Node[Any, Any, Any]]:

@@ -10,24 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic
 
 from hdlog.engines.protocol import F, R, T, Version
 from hdlog.maintenance.changes import Module
-from hdlog.maintenance.components import Component, nodes_of, readers
+from hdlog.maintenance.components import Component, nodes_of
 from hdlog.maintenance.counting import difference
 from hdlog.maintenance.evaluation import Evaluation
 from hdlog.maintenance.hypertree import add_r, del_r, red_r
 from hdlog.maintenance.meters import TooManyRows
 from hdlog.maintenance.moments import Moments, NetChange
 from hdlog.maintenance.nodes import Node
+from hdlog.maintenance.readers import Reader, Readers
 from hdlog.maintenance.revision import Revision
 from hdlog.maintenance.rounds import Addition, FactSets, Overdeletion, Rederivation, Round
 from hdlog.maintenance.trace import Trace
 from hdlog.plan.bodies import Read
 from hdlog.program.model import Predicate
-
-Reader = TypeVar("Reader", bound=Module[Any, Any])
 
 
 class Run(Generic[R, F, T]):
@@ -215,9 +214,9 @@ class _Rules(Generic[R, F, T]):
     def _look_at(self, component: Component[R, F, T]) -> None:
         self._component = component
         self.modules = self._select(component)
-        self._readers = readers(self.modules)
+        self._readers = Readers(self.run.engine, self.modules)
         self._places = {node: place for place, node in enumerate(component.nodes)}
-        self._node_readers = readers(component.nodes)
+        self._node_readers = Readers(self.run.engine, component.nodes)
 
     def evaluate(self, round_: Round[R, F, T], every: bool = False) -> dict[Predicate, F]:
         """N := Add^r, Del^r or Red^r for each rule r."""
@@ -248,7 +247,7 @@ class _Rules(Generic[R, F, T]):
         self,
         round_: Round[R, F, T],
         modules: Sequence[Reader],
-        by_predicate: Mapping[Predicate, Sequence[Reader]],
+        readers: Readers[R, F, T, Reader],
         every: bool,
     ) -> Sequence[Reader]:
         """The modules that read a changed predicate."""
@@ -257,7 +256,7 @@ class _Rules(Generic[R, F, T]):
         if round_.is_first:
             touches = self.run.moments.touches
             return [m for m in modules if any(p in round_.delta for p, _ in m.sources) or touches(m)]
-        return list(dict.fromkeys(m for p in round_.delta for m in by_predicate.get(p, ())))
+        return readers.reached_by(round_.delta)
 
 
 # Facts by predicate.

@@ -157,28 +157,32 @@ class Driver(Generic[R, F, T]):
     def _reclassify(self, old: Schedule, gone: Sequence[Module[F, T]]) -> None:
         """Move supports between the two kinds where a rule has become recursive, or is so no more."""
         before = {
-            (rule, p): self._counts_as_recursive(step, rule)
+            (rule, h.predicate): self._counts_as_recursive(step, rule)
             for step in old.steps
             for rule in step.rules
-            for p in step.predicates
+            for h in rule.heads
+            if h.predicate in step.members
         }
-        leaving = [module.rule for module in gone]
+        leaving: dict[Predicate, list[Rule]] = {}
+        for module in gone:
+            for head in module.rule.heads:
+                leaving.setdefault(head.predicate, []).append(module.rule)
         modules = {module.rule: module for module in gone} | {
             rule: planned.module for rule, planned in self.planning.rules.items()
         }
         for step in self.schedule.steps:
-            there = [r for r in leaving if any(h.predicate in step.members for h in r.heads)]
-            for rule in (*step.rules, *there):
+            there = dict.fromkeys(r for p in step.predicates for r in leaving.get(p, ()))
+            whole = replace(step, rules=(*step.rules, *there)) if there else step
+            for rule in whole.rules:
+                now = self._counts_as_recursive(whole, rule)
                 for number, head in enumerate(rule.heads):
                     was = before.get((rule, head.predicate))
-                    now = self._counts_as_recursive(step, rule, there)
                     if head.predicate in step.members and was is not None and was is not now:
                         self._move(modules[rule], number, head.predicate, now)
 
-    def _counts_as_recursive(self, step: Step, rule: Rule, leaving: Sequence[Rule] = ()) -> bool:
+    def _counts_as_recursive(self, step: Step, rule: Rule) -> bool:
         """Whether the derivations by a rule are recursive support."""
-        with_leaving = replace(step, rules=(*step.rules, *leaving))
-        return with_leaving.is_recursive(rule) or not (self.tuning.counting or with_leaving.has_aggregates)
+        return step.is_recursive(rule) or not (self.tuning.counting or step.has_aggregates)
 
     def _move(self, module: Module[F, T], number: int, predicate: Predicate, to_recursive: bool) -> None:
         reads = module.sources

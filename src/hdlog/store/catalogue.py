@@ -52,6 +52,7 @@ class Catalogue:
     _index: dict[Predicate, int] | None = None
     _new: dict[Predicate, Line] = field(default_factory=dict)
     """that have come, or changed, since the store was read"""
+    _given: int = 0
 
     def __post_init__(self) -> None:
         self._first = self.store.manifest.catalogue[:1]
@@ -102,15 +103,14 @@ class Catalogue:
 
     def __len__(self) -> int:
         """How many numbers have been given."""
-        return self.store.manifest.counts.get("predicates", 0) + sum(
-            line.number >= self.store.manifest.counts.get("predicates", 0) for line in self._new.values()
-        )
+        return max(self._given, self.store.manifest.counts.get("predicates", 0))
 
     def number(self, predicate: Predicate) -> Line:
         """The line of a predicate; a new one has the next number."""
         line = self.find(predicate)
         if line is None:
             line = self._new[predicate] = Line(len(self), predicate.name, predicate.arity)
+            self._given = line.number + 1
         return line
 
     def set(self, line: Line) -> None:

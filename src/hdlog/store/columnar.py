@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.columnar.facts import keys_of, primary_order
+from hdlog.engines.columnar.facts import Counts, Facts, keys_of, primary_order
 from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tracking import Tracking
@@ -35,6 +35,8 @@ _PENDING, _SHARE = 50_000, 8
 """Rows that may wait to be replayed, and the share of all facts (one in so many) from which on the image is made anew."""
 _LARGE = 100_000
 """Facts of a table from which on an index of it is worth keeping."""
+_SMALL = 10_000
+"""Facts up to which a table is one of many."""
 _TERMS = "terms"
 
 
@@ -119,7 +121,12 @@ class EmbeddedGate:
     def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
         manifest = self.store.manifest
         changed = [(p, t) for p, t in tables.items() if t.tracking is None or t.tracking.has_notes]
-        parts = [self._rows_to_write(p, t) for p, t in changed]
+        found = [(p, t, *self._changes_of(t)) for p, t in changed]
+        # Terms of many small tables get their ids together.
+        columns = [c for _, _, facts, _ in found if len(facts) < _SMALL for c in facts.columns()]
+        if columns:
+            self.ids.store_ids(np.concatenate(columns))
+        parts = [self._rows_to_write(*change) for change in found]
         parts = sorted((part for part in parts if len(part)), key=lambda part: part.number)
         total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in parts)
         waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
@@ -203,13 +210,16 @@ class EmbeddedGate:
         else:
             self._waiting += files
 
-    def _rows_to_write(self, predicate: Predicate, table: Table) -> Rows:
+    def _changes_of(self, table: Table) -> tuple[Facts, Sequence[Counts]]:
         """What has changed of a table, or all of one that was never written."""
         if table.tracking is not None:
-            facts, supports = table.collect_changes()
-        else:
-            facts = table.facts()
-            supports = (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
+            return table.collect_changes()
+        facts = table.facts()
+        return facts, (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
+
+    def _rows_to_write(
+        self, predicate: Predicate, table: Table, facts: Facts, supports: Sequence[Counts]
+    ) -> Rows:
         line = self.catalogue.number(predicate) if len(facts) or len(table) else Line(-1, *predicate)
         rows = Rows(line.number, [self.ids.store_ids(c) for c in facts.columns()], supports)
         if len(facts):

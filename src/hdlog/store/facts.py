@@ -56,17 +56,19 @@ def write_facts(store: Store, parts: Iterable[Rows]) -> tuple[File, ...]:
     """Facts by rising numbers of their predicates; small predicates share files."""
     files: list[File] = []
     waiting: list[Rows] = []
+    rows = 0
     for part in parts:
         if len(part) >= _LARGE:
             files += _write_together(store, waiting)
-            waiting = []
+            waiting, rows = [], 0
             pieces = (part.slice(low, low + _LARGEST) for low in range(0, len(part), _LARGEST))
             files += [file for piece in pieces for file in _write_together(store, [piece])]
         elif len(part):
             waiting.append(part)
-            if sum(map(len, waiting)) >= _LARGE:
+            rows += len(part)
+            if rows >= _LARGE:
                 files += _write_together(store, waiting)
-                waiting = []
+                waiting, rows = [], 0
     return (*files, *_write_together(store, waiting))
 
 

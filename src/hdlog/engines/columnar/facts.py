@@ -236,12 +236,25 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
     return Facts(pairs, arity, keys[starts][kept], None if (totals[kept] == 1).all() else totals[kept])
 
 
+_MANY = 16
+"""Parts from which on they are sorted together."""
+
+
 def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
     """The sum of multiplicities."""
     parts = [p for p in parts if len(p)]
     if len(parts) < 2:
         return parts[0] if parts else empty_facts(pairs, arity)
     parts.sort(key=len)
+    if len(parts) > _MANY:
+        # All but the largest, which is merged once.
+        small, largest = parts[:-1], parts[-1]
+        keys = np.concatenate([p.keys for p in small])
+        counted = any(p.counts is not None for p in small)
+        parts = [
+            gather(pairs, arity, keys, np.concatenate([p.weights() for p in small]) if counted else None),
+            largest,
+        ]
     while len(parts) > 1:
         # The two smallest first, so that no fact is moved more often than it must be.
         a, b = parts[:2]
