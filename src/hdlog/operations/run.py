@@ -26,7 +26,7 @@ from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.report.explain import describe
 from hdlog.text import RuleText, read_texts, rule_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import is_triple, write_table, write_tables, write_triples, write_whole
+from hdlog.writing.files import file_names, is_triple, write_table, write_tables, write_triples, write_whole
 from hdlog.writing.sheets import Sheet
 
 AnyReasoning = Reasoning[Any, Any, Any]
@@ -224,10 +224,13 @@ def _write_everything(reasoner: AnyReasoning, out: Path) -> list[str]:
         count, left = write_triples([s for s in sheets if is_triple(s.predicate)], file)
     lines = [f"{count:,} triples written to {path}"]
     tables = [s for s in sheets if not is_triple(s.predicate)]
+    names = file_names([s.predicate for s in tables])
     lines += [
-        f"{sheet.rows:,} facts of {sheet.predicate.name} written to {out}"
+        f"{sheet.rows:,} facts of {sheet.predicate.name} written to {out / names[sheet.predicate]}.csv"
         for sheet in write_tables(tables, "csv", out)
     ]
+    if not all(sheet.is_exact for sheet in tables):
+        lines.append("IRIs, languages and datatypes are written as plain text in tables; a store keeps them")
     return lines + [f"warning: left out: {line}" for line in left]
 
 

@@ -36,7 +36,7 @@ from hdlog.store.store import (
 )
 from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import fact_lines, is_triple
+from hdlog.writing.files import fact_lines, is_triple, name_lines
 from hdlog.writing.sheets import Sheet
 
 _TABLE = "table:"
@@ -554,6 +554,8 @@ def export_store(
     seconds = time.perf_counter() - started
     lines = [f"{written:,} facts written to {out or 'standard output'} in {seconds:.1f} s"]
     lines += [f"warning: left out: {line}" for line in left]
+    if format_ != "nt":
+        lines += name_lines([s.predicate for s in sheets], format_)
     if format_ != "nt" and (format_ != "parquet" or not all(sheet.is_exact for sheet in sheets)):
         keeps = (
             "--format nt keeps them"

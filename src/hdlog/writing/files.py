@@ -21,6 +21,7 @@ from hdlog.reading.identifiers import INTEGER_MARK
 from hdlog.writing.sheets import Columns, Sheet
 from hdlog.writing.values import INTEGERS
 
+_NAMES_SHOWN = 40
 TableFormat = Literal["csv", "tsv", "facts", "parquet"]
 
 
@@ -232,6 +233,14 @@ def file_names(predicates: Sequence[Predicate]) -> dict[Predicate, str]:
         taken.add(name.lower())
         names[predicate] = name
     return names
+
+
+def name_lines(predicates: Sequence[Predicate], format_: str) -> list[str]:
+    """Which file has the facts of which predicate, where its name does not say so."""
+    names = file_names(predicates)
+    other = [f"  {p}: {name}.{format_}" for p, name in names.items() if name != p.name]
+    more = [f"  ... and {len(other) - _NAMES_SHOWN:,} more"] if len(other) > _NAMES_SHOWN else []
+    return [*other[:_NAMES_SHOWN], *more]
 
 
 def write_tables(sheets: Sequence[Sheet], format_: TableFormat, folder: Path) -> Iterator[Sheet]:
