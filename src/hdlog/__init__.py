@@ -10,6 +10,7 @@ __all__ = [
     "FactTable",
     "Iri",
     "Literal",
+    "OpenStore",
     "Predicate",
     "Program",
     "Reasoner",
@@ -20,6 +21,7 @@ __all__ = [
     "Update",
     "Variable",
     "errors",
+    "open",
     "parse",
     "read",
 ]
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from hdlog import errors
     from hdlog.api import Event, FactInput, FactTable, Reasoner, Update
     from hdlog.engines.spark.engine import SparkEngine
+    from hdlog.opening import OpenStore
+    from hdlog.opening import open_store as open
     from hdlog.program.model import Predicate, Program, Rule
     from hdlog.program.terms import BlankNode, Iri, Literal, Skolem, Variable
     from hdlog.text import parse, read
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "hdlog.api": ("Event", "FactInput", "FactTable", "Reasoner", "Update"),
     "hdlog.engines.spark.engine": ("SparkEngine",),
+    "hdlog.opening": ("OpenStore",),
     "hdlog.program.model": ("Predicate", "Program", "Rule"),
     "hdlog.program.terms": ("BlankNode", "Iri", "Literal", "Skolem", "Variable"),
     "hdlog.text": ("parse", "read"),
@@ -49,6 +54,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "errors":
         return import_module("hdlog.errors")
+    if name == "open":
+        return import_module("hdlog.opening").open_store
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)

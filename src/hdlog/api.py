@@ -40,7 +40,7 @@ else:
 
     Shown = TypeVar("Shown")
 
-__all__ = ["ByPredicate", "Event", "FactInput", "FactTable", "Reasoner", "Update"]
+__all__ = ["ByPredicate", "Event", "FactInput", "FactTable", "Maintained", "Reasoner", "Update"]
 
 AnyEngine = Engine[Any, Any, Any]
 """Which engine it is, only whoever made it knows."""
@@ -48,83 +48,13 @@ _PATIENCE = 0.05
 """Seconds between looks at whether somebody who waits for another thread has been interrupted."""
 
 
-class Reasoner(Generic[Shown]):
-    """A program and facts, materialised, and kept so while both change. Facts come out as `Shown`: a `FactTable`, or on Spark a
-    DataFrame.
+class Maintained(Generic[Shown]):
+    """A program and facts, materialised, and kept so while facts change: what a `Reasoner` and a store that is open have in common."""
 
-    >>> from hdlog import Reasoner
-    >>> with Reasoner("path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] .") as reasoner:
-    ...     print(reasoner.update(add={"edge": [(1, 2), (2, 3)]}))
-    ...     print(reasoner.update(delete=[("edge", 1, 2)]))
-    ...     print(set(reasoner.facts("path")))
-    5 facts added, 0 facts removed
-    0 facts added, 3 facts removed
-    {(2, 3)}
-
-    An update is all or nothing: after an error or an interrupt everything is as it was before. Threads may share a
-    reasoner: changes come one after the other, and whoever reads waits for the one that is under way.
-    """
-
-    @overload
-    def __init__(
-        self: Reasoner[FactTable],
-        program: Program | str | Path | None = None,
-        *,
-        dialect: Dialect | None = None,
-        memory: int | str | None = None,
-        max_rounds: int | None = None,
-        max_facts: int | None = None,
-        threads: int | None = None,
-        progress: Callable[[Event], None] | None = None,
-        method: Method = "combined",
-        tuning: Tuning | None = None,
-        engine: ColumnarEngine | Literal["columnar"] | None = None,
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self: Reasoner[DataFrame],
-        program: Program | str | Path | None = None,
-        *,
-        dialect: Dialect | None = None,
-        max_rounds: int | None = None,
-        max_facts: int | None = None,
-        progress: Callable[[Event], None] | None = None,
-        method: Method = "combined",
-        tuning: Tuning | None = None,
-        engine: SparkEngine | Literal["spark"],
-    ) -> None: ...
-
-    def __init__(
-        self,
-        program: Program | str | Path | None = None,
-        *,
-        dialect: Dialect | None = None,
-        memory: int | str | None = None,
-        max_rounds: int | None = None,
-        max_facts: int | None = None,
-        threads: int | None = None,
-        progress: Callable[[Event], None] | None = None,
-        method: Method = "combined",
-        tuning: Tuning | None = None,
-        engine: AnyEngine | Literal["columnar", "spark"] | None = None,
-    ) -> None:
-        """Materialise a program: its text, the `Path` of a file, or a `Program`.
-
-        `engine` is the embedded one unless given; `memory`, in bytes or as in "8GB", and `threads` are for that. `max_rounds` bounds
-        the rounds of each recursive component, `max_facts` the facts that one update finds. `progress` is called after each
-        round.
-        """
-        if not isinstance(tuning, Tuning | None):
-            raise UsageError(f"tuning is a hdlog.Tuning, not {type(tuning).__name__}")
-        if progress is not None and not callable(progress):
-            raise UsageError(f"progress is called with each event, so it cannot be {type(progress).__name__}")
-        tuning = tuning or Tuning(method)
-        limits = Limits(_limit("max_rounds", max_rounds), _limit("max_facts", max_facts))
-        self._reasoning = Reasoning(_engine(engine, memory, threads, tuning), Trace(limits, progress), tuning)
+    def __init__(self, reasoning: Reasoning[Any, Any, Any]) -> None:
+        self._reasoning = reasoning
         self._lock = RLock()
         self._is_changing = False
-        self.add_rules(Program() if program is None else program, dialect)
 
     @property
     def program(self) -> Program:
@@ -144,51 +74,6 @@ class Reasoner(Generic[Shown]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # Rules.
-
-    def add_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
-        """Add rules, and the facts among them, to the living materialisation.
-
-        >>> reasoner = Reasoner("p[1] . p[2] .")
-        >>> print(reasoner.add_rules("q[?x] :- p[?x], FILTER(?x > 1) ."))
-        1 fact added, 0 facts removed
-        """
-        more = _program(program, dialect)
-        guard = interrupts.Guard()
-        with guard, self._alone():
-            present = set(self.program.rules)
-            new = tuple(dict.fromkeys(r for r in more.rules if r not in present))
-            # A fact that the program has already may have been deleted since.
-            return self._change_rules(self.program + _with_rules(more, new), facts_of(more.rules), [])
-
-    def remove_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
-        """Remove rules, and the facts among them; all of them must be there, whatever their variables are called.
-
-        >>> reasoner = Reasoner("p[1] . q[?x] :- p[?x] .")
-        >>> print(reasoner.remove_rules("q[?y] :- p[?y] ."))
-        0 facts added, 1 fact removed
-        """
-        given = {without_names(r): r for r in _program(program, dialect).rules}
-        guard = interrupts.Guard()
-        with guard, self._alone():
-            present = [(without_names(r), r) for r in self.program.rules]
-            known = dict(present)
-            missing = [r for same, r in given.items() if same not in known]
-            if missing:
-                names = ", ".join(sorted({h.name for r in missing for h in r.heads}))
-                raise UsageError(f"cannot remove rules that are not in the program: {names}")
-            kept = tuple(r for same, r in present if same not in given)
-            stated = set(facts_of(kept))
-            retracted = [fact for fact in facts_of(given.values()) if fact not in stated]
-            return self._change_rules(_with_rules(self.program, kept), [], retracted)
-
-    def _change_rules(
-        self, program: Program, asserted: list[tuple[Predicate, Row]], retracted: list[tuple[Predicate, Row]]
-    ) -> Update:
-        check_program(program)
-        come, go = (self._encode(facts) for facts in (asserted, retracted))
-        return self._reasoning.change_rules(program, come, go)
 
     # Facts.
 
@@ -284,6 +169,129 @@ class Reasoner(Generic[Shown]):
         """Components, rules, methods, plans and trees, with what they keep and took, as plain data."""
         with self._lock:
             return describe(self._reasoning.driver)
+
+
+class Reasoner(Maintained[Shown]):
+    """A program and facts, materialised, and kept so while both change. Facts come out as `Shown`: a `FactTable`, or on Spark a
+    DataFrame.
+
+    >>> from hdlog import Reasoner
+    >>> with Reasoner("path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] .") as reasoner:
+    ...     print(reasoner.update(add={"edge": [(1, 2), (2, 3)]}))
+    ...     print(reasoner.update(delete=[("edge", 1, 2)]))
+    ...     print(set(reasoner.facts("path")))
+    5 facts added, 0 facts removed
+    0 facts added, 3 facts removed
+    {(2, 3)}
+
+    An update is all or nothing: after an error or an interrupt everything is as it was before. Threads may share a
+    reasoner: changes come one after the other, and whoever reads waits for the one that is under way.
+    """
+
+    @overload
+    def __init__(
+        self: Reasoner[FactTable],
+        program: Program | str | Path | None = None,
+        *,
+        dialect: Dialect | None = None,
+        memory: int | str | None = None,
+        max_rounds: int | None = None,
+        max_facts: int | None = None,
+        threads: int | None = None,
+        progress: Callable[[Event], None] | None = None,
+        method: Method = "combined",
+        tuning: Tuning | None = None,
+        engine: ColumnarEngine | Literal["columnar"] | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Reasoner[DataFrame],
+        program: Program | str | Path | None = None,
+        *,
+        dialect: Dialect | None = None,
+        max_rounds: int | None = None,
+        max_facts: int | None = None,
+        progress: Callable[[Event], None] | None = None,
+        method: Method = "combined",
+        tuning: Tuning | None = None,
+        engine: SparkEngine | Literal["spark"],
+    ) -> None: ...
+
+    def __init__(
+        self,
+        program: Program | str | Path | None = None,
+        *,
+        dialect: Dialect | None = None,
+        memory: int | str | None = None,
+        max_rounds: int | None = None,
+        max_facts: int | None = None,
+        threads: int | None = None,
+        progress: Callable[[Event], None] | None = None,
+        method: Method = "combined",
+        tuning: Tuning | None = None,
+        engine: AnyEngine | Literal["columnar", "spark"] | None = None,
+    ) -> None:
+        """Materialise a program: its text, the `Path` of a file, or a `Program`.
+
+        `engine` is the embedded one unless given; `memory`, in bytes or as in "8GB", and `threads` are for that. `max_rounds` bounds
+        the rounds of each recursive component, `max_facts` the facts that one update finds. `progress` is called after each
+        round.
+        """
+        if not isinstance(tuning, Tuning | None):
+            raise UsageError(f"tuning is a hdlog.Tuning, not {type(tuning).__name__}")
+        if progress is not None and not callable(progress):
+            raise UsageError(f"progress is called with each event, so it cannot be {type(progress).__name__}")
+        tuning = tuning or Tuning(method)
+        limits = Limits(_limit("max_rounds", max_rounds), _limit("max_facts", max_facts))
+        trace = Trace(limits, progress)
+        super().__init__(Reasoning(_engine(engine, memory, threads, tuning), trace, tuning))
+        self.add_rules(Program() if program is None else program, dialect)
+
+    # Rules.
+
+    def add_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
+        """Add rules, and the facts among them, to the living materialisation.
+
+        >>> reasoner = Reasoner("p[1] . p[2] .")
+        >>> print(reasoner.add_rules("q[?x] :- p[?x], FILTER(?x > 1) ."))
+        1 fact added, 0 facts removed
+        """
+        more = _program(program, dialect)
+        guard = interrupts.Guard()
+        with guard, self._alone():
+            present = set(self.program.rules)
+            new = tuple(dict.fromkeys(r for r in more.rules if r not in present))
+            # A fact that the program has already may have been deleted since.
+            return self._change_rules(self.program + _with_rules(more, new), facts_of(more.rules), [])
+
+    def remove_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
+        """Remove rules, and the facts among them; all of them must be there, whatever their variables are called.
+
+        >>> reasoner = Reasoner("p[1] . q[?x] :- p[?x] .")
+        >>> print(reasoner.remove_rules("q[?y] :- p[?y] ."))
+        0 facts added, 1 fact removed
+        """
+        given = {without_names(r): r for r in _program(program, dialect).rules}
+        guard = interrupts.Guard()
+        with guard, self._alone():
+            present = [(without_names(r), r) for r in self.program.rules]
+            known = dict(present)
+            missing = [r for same, r in given.items() if same not in known]
+            if missing:
+                names = ", ".join(sorted({h.name for r in missing for h in r.heads}))
+                raise UsageError(f"cannot remove rules that are not in the program: {names}")
+            kept = tuple(r for same, r in present if same not in given)
+            stated = set(facts_of(kept))
+            retracted = [fact for fact in facts_of(given.values()) if fact not in stated]
+            return self._change_rules(_with_rules(self.program, kept), [], retracted)
+
+    def _change_rules(
+        self, program: Program, asserted: list[tuple[Predicate, Row]], retracted: list[tuple[Predicate, Row]]
+    ) -> Update:
+        check_program(program)
+        come, go = (self._encode(facts) for facts in (asserted, retracted))
+        return self._reasoning.change_rules(program, come, go)
 
     def __repr__(self) -> str:
         return f"<Reasoner: {len(self.program.rules):,} rules, {len(self):,} facts>"

@@ -6,7 +6,7 @@ Facts are those of the engine here, encoded already; `hdlog.api` takes them in a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic
@@ -114,6 +114,8 @@ class Reasoning(Generic[R, F, T]):
         """called when a change, or several of a transaction, are complete, with what was told of them; what it raises takes them back"""
         self._within: list[Update] | None = None
         """what changed so far within a transaction of several changes"""
+        self._has_failed = False
+        """whether one of them did"""
 
     # Changing.
 
@@ -191,14 +193,17 @@ class Reasoning(Generic[R, F, T]):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Several changes as one: all of them or, after any error, none."""
-        assert self._within is None, "a transaction has no others within it"
+        if self._within is not None:
+            raise UsageError("a transaction has no others within it")
         guard = interrupts.Guard()
         with guard:
             self.engine.hints.take_care()
             self.engine.begin()
-            self._within = []
+            self._within, self._has_failed = [], False
             try:
                 yield
+                if self._has_failed:
+                    raise UsageError("a change within the transaction has failed, so nothing of it was kept")
                 if self.before_commit is not None and self._within:
                     self.before_commit(self._within)
                 self.engine.commit()
@@ -207,6 +212,10 @@ class Reasoning(Generic[R, F, T]):
                 raise
             finally:
                 self._within = None
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._within is not None
 
     def _complete(self, change: Update) -> None:
         """A change has been told, and is about to stay."""
@@ -218,13 +227,22 @@ class Reasoning(Generic[R, F, T]):
     def _attempts(self) -> Iterator[AbstractContextManager[object]]:
         """One transaction, and another if the engine has taken too much for granted in it."""
         if self._within is not None:
-            yield nullcontext()
+            yield self._noting_failure()
             return
         while True:
             transaction = Transaction(self.engine)
             yield transaction
             if not transaction.is_run_again:
                 return
+
+    @contextmanager
+    def _noting_failure(self) -> Iterator[None]:
+        """A change within a transaction leaves things half done if it fails."""
+        try:
+            yield
+        except BaseException:
+            self._has_failed = True
+            raise
 
     def restore(self, program: Program, source: TableSource[T]) -> None:
         """Take a program over tables that are kept elsewhere, with its materialisation in them: nothing is evaluated."""

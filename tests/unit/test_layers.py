@@ -30,6 +30,7 @@ LAYERS = (
     "report",
     "api",
     "operations",
+    "opening",
     "benchmarks",
     "commands",
 )

@@ -177,8 +177,11 @@ def materialise(
 
 def read_program(store: Store) -> Program:
     """The program of a store."""
-    texts = [RuleText(Source(r.name, text), r.dialect) for r, text in store.read_rules()]  # type: ignore[arg-type]
-    return read_texts(texts)
+    return read_texts(rule_texts_of(store))
+
+
+def rule_texts_of(store: Store) -> list[RuleText]:
+    return [RuleText(Source(r.name, text), r.dialect) for r, text in store.read_rules()]  # type: ignore[arg-type]
 
 
 @dataclass
@@ -217,13 +220,19 @@ class Living:
         with committing(self.work, tell, **more):
             return self.work.reasoner.update_in_turn(updates)
 
-    def change_rules(self, program: Program, rules: Sequence[tuple[str, str, str]]) -> Update:
+    def change_rules(self, program: Program, texts: Sequence[RuleText]) -> Update:
         """Another program, in the words of rule files; what that changed is in the store then."""
         reasoner = self.work.reasoner
-        with committing(self.work, rules=rules, materialised=True, tuning=reasoner.driver.tuning.as_dict()):
+        with committing(self.work, **rule_changes(reasoner, texts)):
             change = reasoner.change_program(program)
         self.program = program
         return change
+
+
+def rule_changes(reasoner: Reasoning[Any, Any, Any], texts: Sequence[RuleText]) -> dict[str, Any]:
+    """What a commit says of rules."""
+    rules = [(t.source.name, t.dialect, t.source.text) for t in texts]
+    return {"rules": rules, "materialised": True, "tuning": reasoner.driver.tuning.as_dict()}
 
 
 @contextmanager
@@ -329,12 +338,12 @@ def change_rules(
 ) -> dict[str, Any]:
     """Add the rules of files to a store, and remove those of others; the exact change of what holds."""
     with open_for_update(folder, settings) as living:
-        texts = [RuleText(Source(r.name, t), r.dialect) for r, t in living.work.store.read_rules()]  # type: ignore[arg-type]
-        texts = _without(texts, read_rules(list(remove), dialect)) if remove else texts
+        texts = rule_texts_of(living.work.store)
+        texts = without_rules(texts, read_rules(list(remove), dialect)) if remove else texts
         if add:
             texts += [t for t in read_rules(list(add), dialect) if t not in texts]
         program = read_texts(texts)
-        change = living.change_rules(program, [(t.source.name, t.dialect, t.source.text) for t in texts])
+        change = living.change_rules(program, texts)
         for table in (*change.added.values(), *change.removed.values()):
             table.hold()
     return {
@@ -347,7 +356,7 @@ def change_rules(
     }
 
 
-def _without(texts: Sequence[RuleText], gone: Sequence[RuleText]) -> list[RuleText]:
+def without_rules(texts: Sequence[RuleText], gone: Sequence[RuleText]) -> list[RuleText]:
     """Rule files without the rules of others; all of them must be there, whatever their variables are called."""
     from hdlog.text.write import write
 
@@ -518,7 +527,7 @@ def info(folder: Path, version: int | None = None) -> dict[str, Any]:
                     "facts": line.rows,
                     "asserted": line.asserted,
                     "derived": line.rows - line.asserted,
-                    "distinct": [round(d) for d in line.distinct],
+                    "about_distinct": [round(d) for d in line.distinct],
                     "number": line.number,
                 }
                 for line in lines

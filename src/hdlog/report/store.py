@@ -43,13 +43,13 @@ def as_table(contents: dict[str, Any]) -> Group:
         ("facts", "right"),
         ("asserted", "right"),
         ("derived", "right"),
-        ("distinct", "right"),
+        ("distinct, about", "right"),
         ("number", "right"),
     ):
         table.add_column(name, justify=side)  # type: ignore[arg-type]
     for p in contents["predicates"][:_SHOWN]:
         numbers = (p["arity"], p["facts"], p["asserted"], p["derived"])
-        distinct = " x ".join(_show_count(d) for d in p["distinct"])
+        distinct = " x ".join(_show_count(d) for d in p["about_distinct"])
         table.add_row(p["name"], *(f"{n:,}" for n in numbers), distinct, str(p["number"]))
     more = len(contents["predicates"]) - _SHOWN
     return Group(

@@ -116,6 +116,9 @@ class Catalogue:
     def set(self, line: Line) -> None:
         self._new[line.predicate] = line
 
+    def forget_new(self) -> None:
+        self._new, self._given = {}, 0
+
     def renew(self) -> None:
         """The store has the next version, with all that was new."""
         base, later = self._tables

@@ -120,6 +120,7 @@ class EmbeddedGate:
 
     def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
         manifest = self.store.manifest
+        self.catalogue.forget_new()  # of a commit that failed
         changed = [(p, t) for p, t in tables.items() if t.tracking is None or t.tracking.has_notes]
         found = [(p, t, *self._changes_of(t)) for p, t in changed]
         # Terms of many small tables get their ids together.

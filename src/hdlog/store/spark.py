@@ -90,6 +90,7 @@ class SparkGate:
     # Out.
 
     def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
+        self.catalogue.forget_new()  # of a commit that failed
         self._check_terms()
         changed = {p: t for p, t in tables.items() if t.has_changed}
         lines = {p: self.catalogue.number(p) for p in changed}
