@@ -40,7 +40,7 @@ def test_many_splits_give_the_same_triples(spark: SparkSession, tmp_path: Path) 
         parsed.release()
     assert intake.rows == 2600
     assert exported(tmp_path / "store") == triples(Path(given).read_text())
-    distinct = {p["name"]: p["distinct"] for p in info(tmp_path / "store")["predicates"]}
+    distinct = {p["name"]: p["about_distinct"] for p in info(tmp_path / "store")["predicates"]}
     assert 450 < distinct["http://e/v"][0] < 550
     assert 45 <= distinct["http://e/v"][1] <= 55
     verify(tmp_path / "store", Settings(), deep=True)

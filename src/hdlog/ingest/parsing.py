@@ -59,7 +59,9 @@ def _read_description(text: str) -> Split:
     if fields["data"] is not None:
         fields["data"] = base64.b64decode(fields["data"])
     columns = fields["columns"]
-    return Split(**{**fields, "columns": None if columns is None else tuple(columns)})
+    fields["columns"] = None if columns is None else tuple(columns)
+    fields["partition"] = tuple((name, value) for name, value in fields["partition"])
+    return Split(**fields)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ class Stream:
         self.out = out
         self.tell = tell
         self.failed: BaseException | None = None
+        self._early: dict[str, int] = {}
+        """files that were taken in a later state than they were noticed in, and when that was written"""
 
     def run(self, spark: Any, checkpoints: Path, once: bool, every: float) -> None:
         spark.dataSource.register(ChangedFiles)
@@ -94,10 +96,11 @@ class Stream:
             path = self.changes / row.name
             if not path.exists():
                 self.tell(f"batch {number}: {path.name} is gone, and left out")
-            elif path.stat().st_mtime_ns != row.modified:
-                self.tell(f"batch {number}: {path.name} has been written again, and comes with a later batch")
+            elif self._early.get(row.name) == row.modified:
+                self.tell(f"batch {number}: {path.name} was taken with the batch before")
             else:
                 paths.append(path)
+        taken = {path.name: path.stat().st_mtime_ns for path in paths}
         started = time.perf_counter()
         batches = {**work.store.manifest.batches, self.name: number}
         change, _ = self.living.update(
@@ -105,6 +108,8 @@ class Stream:
             lambda change: self._write(change, number, paths),
             batches=batches,
         )
+        # One that was mended since it was noticed will be noticed once more.
+        self._early = {r.name: taken[r.name] for r in rows if taken.get(r.name, r.modified) != r.modified}
         self.tell(
             f"batch {number}: {', '.join(p.name for p in paths) or 'no files'}: {change} in {time.perf_counter() - started:.2f} s"
         )

@@ -53,6 +53,7 @@ class Dictionary:
         self._unsent: dict[int, str] = {}
         self._sent: tuple[int, Frame | None] = (0, None)
         self._skolems: Frame | None = None
+        self._stored_skolems: Frame | None = None
         self._new_skolems: list[Frame] = []
         self._pending: list[Frame] = []
         self._unchecked = 0
@@ -67,7 +68,7 @@ class Dictionary:
     ) -> None:
         """The terms that a store has."""
         self._stored = terms
-        self._skolems = skolems
+        self._skolems = self._stored_skolems = skolems
         self.clashes = dict(clashes)
         self.typed = typed
 
@@ -336,11 +337,15 @@ class Dictionary:
     def new_skolems(self) -> Frame | None:
         """Likewise Skolem terms."""
         self.flush()
-        return union(self._new_skolems) if self._new_skolems else None
+        if not self._new_skolems:
+            return None
+        new, stored = union(self._new_skolems).distinct("id", "name", "args"), self._stored_skolems
+        return new if stored is None else new.join(stored.select("id"), ["id"], "left_anti")
 
     def settle(self, terms: Frame | None, skolems: Frame | None) -> None:
         """The store has all terms now."""
         self._stored = terms
+        self._stored_skolems = skolems
         self._skolems = skolems if skolems is not None else self._skolems
         self._parts, self._fresh, self._unsent, self._new_skolems = [], [], {}, []
         self._unchecked = 0
