@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-paper bench-spark fuzz fuzz-spark clean
+.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-paper bench-spark fuzz fuzz-spark crashes clean
 
 help: ## list the targets, with what they take on two cores
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -61,6 +61,9 @@ fuzz-spark: setup ## many random programs on Spark; hours
 
 fuzz: setup ## 50,000 random programs under random updates; half an hour
 	$(BIN)/python -m tests.fuzz --programs 50000
+
+crashes: setup ## kill 1,000 processes that work on a store, at random moments; 10 minutes
+	$(BIN)/python -m tests.crashes --kills 1000
 
 clean: ## remove what setup and the tests made
 	rm -rf .venv build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -42,7 +42,7 @@ CONFINED = {
     "duckdb": ("benchmarks/peers", "benchmarks/micro"),
     "clingo": ("benchmarks/peers",),
     "numba": ("compiling",),
-    "pyspark": ("engines/spark", "ingest/pipeline", "store/spark", "api", "benchmarks/micro"),
+    "pyspark": ("engines/spark", "ingest/pipeline", "store/spark", "api", "opening", "benchmarks/micro"),
 }
 """Where a library may be imported."""
 WITHOUT = {

@@ -7,11 +7,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[2] / "README.md"
 
 
-def test_the_python_example_prints_what_its_comments_say() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_the_python_examples_print_what_their_comments_say(tmp_path: Path, code: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert run.stderr == ""
-    assert run.stdout.splitlines() == re.findall(r"^(?:print|change = print).*?#\s+(.*)$", code, re.MULTILINE)
+    expected = re.findall(r"^\s*(?:print|change = print).*?#\s+(.*)$", code, re.MULTILINE)
+    assert expected
+    assert run.stdout.splitlines() == expected

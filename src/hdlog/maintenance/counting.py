@@ -30,7 +30,8 @@ def count(
     support becomes positive and disappears when it returns to zero.
     """
     engine = moments.engine
-    derived = difference(component, moments, evaluation, revision)
+    has_rules = component.kept or component.fresh or component.gone
+    derived = difference(component, moments, evaluation, revision) if has_rules else {}
     for predicate in component.predicates:
         nothing = engine.no_facts(predicate.arity)
         assertions, signed = asserted.get(predicate, nothing), derived.get(predicate, nothing)

@@ -87,9 +87,14 @@ class Driver(Generic[R, F, T]):
             step = self.schedule.steps[number]
             here = {p: asserted[p] for p in step.predicates if p in asserted}
             self.trace.component(number + 1, tuple(p.name for p in step.predicates))
-            component = self.planning.plan(step, fresh, gone, here)
-            self.revision.watch(component)
-            component = self._prepare_nodes(component, moments)
+            if step.rules or gone:
+                component = self.planning.plan(step, fresh, gone, here)
+                self.revision.watch(component)
+                component = self._prepare_nodes(component, moments)
+            else:
+                component = Component(
+                    step.predicates, ()
+                )  # an ontology has thousands of predicates without rules
             if component.recursive:
                 dred(Run(component, moments, self.evaluation, self.trace, self.revision), here)
             else:

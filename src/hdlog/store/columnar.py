@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Counts, Facts, keys_of, primary_order
+from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tracking import Tracking
 from hdlog.program.model import Predicate
+from hdlog.reading.identifiers import StoreIds
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.disk import File
 from hdlog.store.facts import Rows, add_up, read_rows, write_facts
@@ -124,10 +127,13 @@ class EmbeddedGate:
         changed = [(p, t) for p, t in tables.items() if t.tracking is None or t.tracking.has_notes]
         found = [(p, t, *self._changes_of(t)) for p, t in changed]
         # Terms of many small tables get their ids together.
-        columns = [c for _, _, facts, _ in found if len(facts) < _SMALL for c in facts.columns()]
-        if columns:
-            self.ids.store_ids(np.concatenate(columns))
-        parts = [self._rows_to_write(*change) for change in found]
+        small = [facts for _, _, facts, _ in found if len(facts) < _SMALL]
+        ids = iter(self._store_ids([c for facts in small for c in facts.columns()]))
+        parts = []
+        for predicate, table, facts, supports in found:
+            columns = facts.columns() if len(facts) >= _SMALL else ()
+            own = [self.ids.store_ids(c) for c in columns] or list(islice(ids, facts.arity))
+            parts.append(self._rows_to_write(predicate, table, own, supports))
         parts = sorted((part for part in parts if len(part)), key=lambda part: part.number)
         total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in parts)
         waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
@@ -218,12 +224,21 @@ class EmbeddedGate:
         facts = table.facts()
         return facts, (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
 
+    def _store_ids(self, columns: Sequence[Ids]) -> list[StoreIds]:
+        """Of many short columns, all at once."""
+        if not columns:
+            return []
+        return np.split(
+            self.ids.store_ids(np.concatenate(columns)), np.cumsum([len(c) for c in columns])[:-1]
+        )
+
     def _rows_to_write(
-        self, predicate: Predicate, table: Table, facts: Facts, supports: Sequence[Counts]
+        self, predicate: Predicate, table: Table, columns: Sequence[StoreIds], supports: Sequence[Counts]
     ) -> Rows:
-        line = self.catalogue.number(predicate) if len(facts) or len(table) else Line(-1, *predicate)
-        rows = Rows(line.number, [self.ids.store_ids(c) for c in facts.columns()], supports)
-        if len(facts):
+        changed = len(supports[0])
+        line = self.catalogue.number(predicate) if changed or len(table) else Line(-1, *predicate)
+        rows = Rows(line.number, columns, supports)
+        if changed:
             asserted, live = int(supports[0].sum()), int(supports[3].sum())
             self.catalogue.set(
                 replace(
