@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,15 +52,28 @@ class Encoder(Protocol):
         """Each row once."""
 
 
+_SHORT = 10_000
+"""Rows of a column that is translated together with others."""
+
+
+def _translate(dictionary: Dictionary, columns: Sequence[NDArray[np.int64]], ids: Ids) -> list[Ids]:
+    short = [c for c in columns if len(c) < _SHORT]
+    if len(short) < 2:
+        return [dictionary.translate(c, ids) for c in columns]
+    together = dictionary.translate(np.concatenate(short), ids)
+    pieces = iter(np.split(together, np.cumsum([len(c) for c in short])[:-1]))
+    return [next(pieces) if len(c) < _SHORT else dictionary.translate(c, ids) for c in columns]
+
+
 def encode_chunks(encoder: Encoder, chunks: Iterable[Chunk]) -> dict[Predicate, Any]:
     """The facts of chunks, with ids of an engine, each once."""
     parts: dict[Predicate, list[list[Ids]]] = {}
     rows: dict[Predicate, int] = {}
     for chunk in chunks:
         ids = encoder.dictionary.encode(chunk.texts)
+        translated = iter(_translate(encoder.dictionary, [c for cs in chunk.facts.values() for c in cs], ids))
         for predicate, columns in chunk.facts.items():
-            translated = [encoder.dictionary.translate(c, ids) for c in columns]
-            parts.setdefault(predicate, []).append(translated)
+            parts.setdefault(predicate, []).append(list(islice(translated, len(columns))))
             rows[predicate] = rows.get(predicate, 0) + (len(columns[0]) if columns else 1)
     facts = {}
     for predicate, several in parts.items():

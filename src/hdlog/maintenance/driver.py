@@ -142,7 +142,7 @@ class Driver(Generic[R, F, T]):
             come, go = added.get(p, nothing), removed.get(p, nothing)
             if p in removed:
                 go = engine.negate(engine.select_asserted(table, engine.minus(go, come)))
-            if p in added:
+            if p in added and engine.size(table):
                 come = engine.minus(come, engine.select_asserted(table, come))
             total = engine.keep(engine.plus([come, go], p.arity))
             if not engine.is_empty(total):

@@ -42,6 +42,8 @@ class Rows:
 
     def sort(self) -> Rows:
         """By the values."""
+        if len(self) < 2:
+            return self
         order = np.lexsort(self.columns[::-1]) if self.columns else np.arange(len(self))
         return Rows(self.number, [c[order] for c in self.columns], [s[order] for s in self.supports])
 
