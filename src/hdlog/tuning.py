@@ -101,6 +101,8 @@ class Numbers:
     """of an aggregate"""
     kept_extremes: int = 1024
     """different values in the summary of a least or greatest one"""
+    looked_up: int = 30
+    """rules that want each another constant of a predicate, from which on those are looked up that a change reaches"""
     many_members: int = 30
     """members of a group, on average, from which on adding them up on arrays is faster than one by one"""
 

@@ -174,6 +174,7 @@ def tunings(draw: st.DrawFn) -> Tuning:
             worth_trying=draw(st.sampled_from([1e9, usual.worth_trying])),
             rows_a_view=draw(st.sampled_from([1e-6, usual.rows_a_view])),
             small_view_run=draw(st.sampled_from([0, usual.small_view_run])),
+            looked_up=draw(st.sampled_from([1, usual.looked_up])),
         )
     )
     note(str(tuning))

@@ -214,9 +214,10 @@ class _Rules(Generic[R, F, T]):
     def _look_at(self, component: Component[R, F, T]) -> None:
         self._component = component
         self.modules = self._select(component)
-        self._readers = Readers(self.run.engine, self.modules)
+        looked_up = self.run.moments.numbers.looked_up
+        self._readers = Readers(self.run.engine, self.modules, looked_up)
         self._places = {node: place for place, node in enumerate(component.nodes)}
-        self._node_readers = Readers(self.run.engine, component.nodes)
+        self._node_readers = Readers(self.run.engine, component.nodes, looked_up)
 
     def evaluate(self, round_: Round[R, F, T], every: bool = False) -> dict[Predicate, F]:
         """N := Add^r, Del^r or Red^r for each rule r."""

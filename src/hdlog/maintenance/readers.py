@@ -12,8 +12,6 @@ from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Variable
 
 Reader = TypeVar("Reader", bound=Module[Any, Any])
-_MANY = 30
-"""Rules that want each another constant, from which on they are looked up."""
 Place = tuple[Predicate, int]
 """An argument of a predicate."""
 
@@ -25,7 +23,8 @@ class Readers(Generic[R, F, T, Reader]):
     they derive. Of such rules only those are reached whose constant is among the changes.
     """
 
-    def __init__(self, engine: Engine[R, F, T], modules: Iterable[Reader]) -> None:
+    def __init__(self, engine: Engine[R, F, T], modules: Iterable[Reader], looked_up: int) -> None:
+        """`looked_up`: as many rules that differ in a constant are looked up by it."""
         self._engine = engine
         self._by_predicate: dict[Predicate, list[Reader]] = {}
         self._by_constant: dict[Place, dict[str, list[Reader]]] = {}
@@ -37,7 +36,7 @@ class Readers(Generic[R, F, T, Reader]):
             else:
                 place, text = wish
                 self._by_constant.setdefault(place, {}).setdefault(text, []).append(module)
-        for place in [p for p, wanted in self._by_constant.items() if len(wanted) < _MANY]:
+        for place in [p for p, wanted in self._by_constant.items() if len(wanted) < looked_up]:
             few = [m for several in self._by_constant.pop(place).values() for m in several]
             self._by_predicate.setdefault(place[0], []).extend(few)
 

@@ -36,9 +36,9 @@ from hdlog.store.term_ids import TermIds, index_of
 
 _PENDING, _SHARE = 50_000, 8
 """Rows that may wait to be replayed, and the share of all facts (one in so many) from which on the image is made anew."""
-_LARGE = 100_000
+_WORTH_AN_INDEX = 100_000
 """Facts of a table from which on an index of it is worth keeping."""
-_SMALL = 10_000
+_SHORT_TABLE = 10_000
 """Facts up to which a table is one of many."""
 _TERMS = "terms"
 
@@ -127,11 +127,11 @@ class EmbeddedGate:
         changed = [(p, t) for p, t in tables.items() if t.tracking is None or t.tracking.has_notes]
         found = [(p, t, *self._changes_of(t)) for p, t in changed]
         # Terms of many small tables get their ids together.
-        small = [facts for _, _, facts, _ in found if len(facts) < _SMALL]
+        small = [facts for _, _, facts, _ in found if len(facts) < _SHORT_TABLE]
         ids = iter(self._store_ids([c for facts in small for c in facts.columns()]))
         parts = []
         for predicate, table, facts, supports in found:
-            columns = facts.columns() if len(facts) >= _SMALL else ()
+            columns = facts.columns() if len(facts) >= _SHORT_TABLE else ()
             own = [self.ids.store_ids(c) for c in columns] or list(islice(ids, facts.arity))
             parts.append(self._rows_to_write(predicate, table, own, supports))
         parts = sorted((part for part in parts if len(part)), key=lambda part: part.number)
@@ -169,7 +169,7 @@ class EmbeddedGate:
         assert image is not None, "another one would have been made"
         made = []
         for predicate, table in tables.items():
-            if table.made_indexes and table.mapped and len(table) > _LARGE:
+            if table.made_indexes and table.mapped and len(table) > _WORTH_AN_INDEX:
                 line = self.catalogue.find(predicate)
                 assert line is not None, "it is mapped"
                 made += [(line.number, order, keys) for order, keys in table.made_indexes.items()]

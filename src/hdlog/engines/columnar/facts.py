@@ -236,7 +236,7 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
     return Facts(pairs, arity, keys[starts][kept], None if (totals[kept] == 1).all() else totals[kept])
 
 
-_MANY = 16
+_SORTED_TOGETHER = 16
 """Parts from which on they are sorted together."""
 
 
@@ -246,7 +246,7 @@ def sum_facts(parts: Sequence[Facts], pairs: PairTable, arity: int) -> Facts:
     if len(parts) < 2:
         return parts[0] if parts else empty_facts(pairs, arity)
     parts.sort(key=len)
-    if len(parts) > _MANY:
+    if len(parts) > _SORTED_TOGETHER:
         # All but the largest, which is merged once.
         small, largest = parts[:-1], parts[-1]
         keys = np.concatenate([p.keys for p in small])

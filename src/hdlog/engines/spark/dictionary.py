@@ -33,7 +33,7 @@ _INTEGER_SQL = f"concat('\"', id - {INTEGERS}L, '{INTEGER_MARK}')"
 _MARKED = f"startswith(text, '{SKOLEM}')"
 _TOKENS = f"if(id >= {SKOLEMS}L, substring(text, {len(SKOLEM) + 1}), concat('t', lower(hex(text))))"
 """What the text of an argument adds to that of a Skolem term."""
-_MANY = 1_000_000
+_WORTH_CHECKING = 1_000_000
 """Terms among which the chance that two texts share a hash of 62 bits is one in ten million."""
 
 
@@ -293,7 +293,7 @@ class Dictionary:
 
     def check_if_many(self) -> None:
         """Look for texts that share a hash where there are so many that it is not out of the question."""
-        if self._unchecked > _MANY:
+        if self._unchecked > _WORTH_CHECKING:
             self.check()
 
     def check(self) -> None:
