@@ -59,8 +59,8 @@ bench-spark: setup ## time the pipeline and the engine on Spark; an hour
 fuzz-spark: setup ## many random programs on Spark; hours
 	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(PYTEST) tests/contract tests/properties/test_maintenance.py
 
-fuzz: setup ## 50,000 random programs under random updates; half an hour
-	$(BIN)/python -m tests.fuzz --programs 50000
+fuzz: setup ## random programs under random updates against other evaluators; MINUTES=30, SEED=1
+	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1)
 
 crashes: setup ## kill 1,000 processes that work on a store, at random moments; 10 minutes
 	$(BIN)/python -m tests.crashes --kills 1000

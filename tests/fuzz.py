@@ -1,17 +1,29 @@
-"""A long run of random programs and updates: `python -m tests.fuzz --programs 50000 --seed 1`."""
+"""Random programs under random updates, for as long as it is given: `python -m tests.fuzz --minutes 60 --seed 1`.
+
+Small programs of the whole language and their histories are compared with a naive evaluator, facts, supports, node tables and net changes; through stores too.
+Programs over tens of thousands of facts are compared with DuckDB. A failure is shrunk and printed by hypothesis, with the seed.
+"""
 
 from __future__ import annotations
 
 import argparse
+import random
+import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.crashes import memory_folder
+from tests.engines import Reasoner
+from tests.properties import test_histories as histories
 from tests.properties import test_maintenance as maintenance
-from tests.strategies import POSITIVE, Features
+from tests.properties import test_second_opinion as second_opinion
+from tests.strategies import POSITIVE, Features, facts, programs
 
 KINDS = {
     "positive": POSITIVE,
@@ -21,40 +33,107 @@ KINDS = {
     "decompositions, with negation and built-ins": Features(aggregates=False, cycles=True),
     "triples": Features(triples=True, builtins=False, aggregates=False, negation=False),
 }
+_PROGRAMS, _HISTORIES, _STORES = 150, 5, 5
+"""Of a kind, before it is the turn of the next."""
+_EDGES = 20_000
+_LARGE_UPDATES = 9
+"""of each such program"""
 
 
-def run(kind: str, features: Features, programs: int, number: int) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def run(kind: str, features: Features, several: int, number: int) -> Counter[str]:
+    """Programs, and a few updates of each."""
 
-    @seed(number)
-    @settings(max_examples=programs, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.data())
-    def check(data: st.DataObject) -> None:
-        counts["programs"] += 1
+    def check(data: st.DataObject, counts: Counter[str]) -> None:
         if "decompositions" not in kind:
             counts.update(maintenance.maintain(data, features))
             return
         with maintenance.wide_covers(data):
             counts.update(maintenance.maintain(data, features, tuning=data.draw(maintenance.tunings())))
 
-    check()
+    return _draw(check, several, number)
+
+
+def run_histories(several: int, number: int) -> Counter[str]:
+    """A hundred changes of facts and rules, one after the other."""
+
+    def check(data: st.DataObject, counts: Counter[str]) -> None:
+        features = data.draw(st.sampled_from(histories.KINDS))
+        program = data.draw(programs(features).map(maintenance.shown_program))
+        pool = data.draw(facts(program, features, 10, 40))
+        chance = data.draw(st.randoms(use_true_random=False))
+        with maintenance.wide_covers(data):
+            tuning = data.draw(maintenance.tunings())
+            history = histories.History(program, pool, chance, Reasoner(tuning=tuning))
+            for _ in range(histories.STEPS):
+                history.change()
+                counts["updates"] += 1
+
+    return _draw(check, several, number)
+
+
+def run_stores(several: int, number: int) -> Counter[str]:
+    """A store that is opened for each update."""
+
+    def check(data: st.DataObject, counts: Counter[str]) -> None:
+        features = data.draw(st.sampled_from([KINDS["triples"], Features(aggregates=False, cycles=True)]))
+        chance = data.draw(st.randoms(use_true_random=False))
+        counts["updates"] += histories.follow_store(data, chance, features, 5)
+
+    return _draw(check, several, number)
+
+
+def run_large(number: int) -> Counter[str]:
+    """Facts by the ten thousand, with hubs and cliques, against DuckDB."""
+    method = random.Random(number).choice(["combined", "hd"])
+    compared = second_opinion.check(number, method, _EDGES)  # type: ignore[arg-type]
+    return Counter({"programs": 1, "updates": _LARGE_UPDATES, "facts compared": compared})
+
+
+def _draw(check: Callable[[st.DataObject, Counter[str]], None], several: int, number: int) -> Counter[str]:
+    counts: Counter[str] = Counter()
+
+    @seed(number)
+    @settings(max_examples=several, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def drawn(data: st.DataObject) -> None:
+        counts["programs"] += 1
+        check(data, counts)
+
+    drawn()
     return counts
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--programs", type=int, default=50_000)
+    parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    total: Counter[str] = Counter()
+    tempfile.tempdir = memory_folder()
     started = time.perf_counter()
-    print(f"seed {options.seed}, {options.programs:,} programs", flush=True)
-    for kind, features in KINDS.items():
-        counts = run(kind, features, options.programs // len(KINDS), options.seed)
-        total += counts
-        shown = ", ".join(f"{n:,} {what}" for what, n in counts.items())
-        print(f"{kind}: {shown}; {time.perf_counter() - started:.0f} s so far", flush=True)
-    print("all agree: " + ", ".join(f"{n:,} {what}" for what, n in total.items()))
+    totals: dict[str, Counter[str]] = {}
+    for number in count(options.seed * 1_000_000):
+        rounds: dict[str, Callable[[], Counter[str]]] = {
+            kind: (lambda k=kind, f=features, n=number: run(k, f, _PROGRAMS, n))  # type: ignore[misc]
+            for kind, features in KINDS.items()
+        }
+        rounds["histories"] = lambda n=number: run_histories(_HISTORIES, n)  # type: ignore[misc]
+        rounds["stores"] = lambda n=number: run_stores(_STORES, n)  # type: ignore[misc]
+        rounds["large, against DuckDB"] = lambda n=number: run_large(n)  # type: ignore[misc]
+        for kind, work in rounds.items():
+            totals[kind] = totals.get(kind, Counter()) + work()
+            if time.perf_counter() - started > 60 * options.minutes:
+                break
+        else:
+            continue
+        break
+    for kind, counts in totals.items():
+        print(f"{kind}: {_shown(counts)}")
+    total = sum(totals.values(), Counter[str]())
+    print(f"seed {options.seed}, {time.perf_counter() - started:.0f} s: all agree, {_shown(total)}")
+
+
+def _shown(counts: Counter[str]) -> str:
+    return ", ".join(f"{n:,} {what}" for what, n in counts.items())
 
 
 if __name__ == "__main__":

@@ -112,11 +112,8 @@ def exported(folder: Path) -> Flat:
     return {(p, row) for p in shown for row, _, _ in tables[p]}
 
 
-@pytest.mark.slow
-@given(st.data(), st.randoms(use_true_random=False))
-@few(15)
-def test_a_store_that_is_opened_for_each_update(data: st.DataObject, chance: random.Random) -> None:
-    features = data.draw(st.sampled_from([Features(aggregates=False, cycles=True), KINDS[2]]))
+def follow_store(data: st.DataObject, chance: random.Random, features: Features, updates: int) -> int:
+    """A store that is opened for each update, and what each tells; how many there were."""
     program = data.draw(programs(features).map(shown_program))
     pool = data.draw(facts(program, features, 5, 25))
     tuning = data.draw(tunings())
@@ -130,7 +127,7 @@ def test_a_store_that_is_opened_for_each_update(data: st.DataObject, chance: ran
         materialise([folder / "rules.dlog"], files, folder / "store", settings_)
         before = flat(materialise_naively(program, present))
         assert exported(folder / "store") == before
-        for number in range(2 if ON_SPARK else 5):
+        for number in range(updates):
             add = [f for f in pool if chance.random() < 0.3]
             delete = [f for f in pool if chance.random() < 0.3]
             if not add and not delete:
@@ -143,6 +140,15 @@ def test_a_store_that_is_opened_for_each_update(data: st.DataObject, chance: ran
             assert told(change) == (after - before, before - after)
             assert exported(folder / "store") == after
             before = after
+    return updates
+
+
+@pytest.mark.slow
+@given(st.data(), st.randoms(use_true_random=False))
+@few(15)
+def test_a_store_that_is_opened_for_each_update(data: st.DataObject, chance: random.Random) -> None:
+    features = data.draw(st.sampled_from([Features(aggregates=False, cycles=True), KINDS[2]]))
+    follow_store(data, chance, features, 2 if ON_SPARK else 5)
 
 
 @pytest.mark.slow

@@ -51,22 +51,23 @@ def generate_el(size: float, chance: Chance) -> Tables:
     concepts, roles = int(12_000 * size), 40
     count = int(25_000 * size)
     left = chance.uniform(count, concepts)
+    general = 40  # concepts: what follows from others is general, as in GALEN
     return {
         "concept": facts(np.arange(concepts)),
         "told": _taxonomy(concepts, chance),
         "both": facts(
             chance.skewed(count // 4, concepts, 0.4),
             chance.skewed(count // 4, concepts, 0.4),
-            chance.uniform(count // 4, concepts),
+            chance.uniform(count // 4, general),
         ),
         "exists": facts(left, chance.skewed(count, roles, 0.8), chance.near(left, concepts, concepts / 30)),
         "implied": facts(
             chance.skewed(count // 2, roles, 0.8),
             chance.uniform(count // 2, concepts),
-            chance.uniform(count // 2, concepts),
+            chance.uniform(count // 2, general),
         ),
         "subRole": facts(np.arange(1, roles), np.arange(1, roles) // 3),
-        "chain": facts([1, 2, 5], [1, 3, 6], [1, 2, 5]),
+        "chain": facts([30, 31, 35], [30, 33, 36], [30, 31, 35]),
     }
 
 
@@ -113,7 +114,7 @@ def generate_owl(size: float, chance: Chance) -> Tables:
 
 
 PROGRAMS = (
-    Program("el", EL, generate_el, (1.0, 6.0)),
+    Program("el", EL, generate_el, (0.3, 1.5)),
     Program("rdfs", RDFS, generate_rdfs, (1.0, 10.0)),
     Program("owl-rl", OWL, generate_owl, (1.0, 6.0)),
 )
