@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-paper bench-spark fuzz fuzz-spark crashes clean
+.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-programs bench-paper bench-spark fuzz fuzz-spark crashes soak clean
 
 help: ## list the targets, with what they take on two cores
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ bench: setup ## time the parser, and the engine against sorting and DuckDB; 5 mi
 bench-trees: setup ## time decompositions against join plans and DuckDB; 15 minutes
 	$(BIN)/python -m hdlog.benchmarks.micro.hypertrees
 
+bench-programs: setup ## the corpus: 18 programs at two sizes by every method, and DuckDB; an hour
+	$(BIN)/python -m hdlog.benchmarks.programs.run
+
 bench-paper: setup ## the paper's evaluation at a hundredth of its size, SCALE=1 for all of it; 3 minutes
 	$(BIN)/hdlog bench --scale $(or $(SCALE),0.01)
 
@@ -64,6 +67,9 @@ fuzz: setup ## random programs under random updates against other evaluators; MI
 
 crashes: setup ## kill 1,000 processes that work on a store, at random moments; 10 minutes
 	$(BIN)/python -m tests.crashes --kills 1000
+
+soak: setup ## small updates on a store with a reader beside them; MINUTES=30
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
 
 clean: ## remove what setup and the tests made
 	rm -rf .venv build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
