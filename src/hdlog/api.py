@@ -327,9 +327,16 @@ def _program(program: Program | str | Path, dialect: Dialect | None) -> Program:
         return read(program, dialect)
     if not isinstance(program, str):
         raise UsageError(f"a program is a text, a Path or a Program, not {type(program).__name__}")
-    if "\n" not in program and program.strip().endswith(tuple(ENDINGS)):
+    if "\n" not in program and (program.strip().endswith(tuple(ENDINGS)) or _is_file(program)):
         raise UsageError(f"{program!r} looks like the name of a file; a file is given as Path({program!r})")
     return parse(program, dialect or "rdfox")
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _with_rules(program: Program, rules: tuple[Rule, ...]) -> Program:

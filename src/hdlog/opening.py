@@ -208,6 +208,8 @@ def open_store(
     settings = Settings(engine, memory=memory, max_rounds=max_rounds, max_facts=max_facts, spark=spark)
     if progress is not None:
         settings.tell = progress
+    if not isinstance(folder, str | Path):
+        raise UsageError(f"a store is named by its folder, not by {type(folder).__name__}")
     place = Path(folder)
     if create and not (place / MANIFEST).exists():
         with build_store(place, overwrite=False) as store:

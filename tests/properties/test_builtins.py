@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -163,6 +165,21 @@ def test_a_pattern_finds_what_the_definition_finds(pattern: str, flags: str) -> 
         kept = builtins.select(dictionary, PairTable(), relation(dictionary), condition)
         expected = [n for n, (x, _) in enumerate(PAIRS) if holds(condition, {X: x})]
         assert kept.columns["row"].tolist() == expected
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_what_is_replaced_is_what_the_definition_replaces(pattern: str, flags: str) -> None:
+    for wanted in ("", "zé", "<$0>", '"\\\\'):
+        expression = Call("replace", (X, string(pattern), string(wanted), string(flags)))
+        dictionary = Dictionary()
+        made = builtins.extend(dictionary, PairTable(), relation(dictionary), expression, "z")
+        found = dict(zip(made.columns["row"].tolist(), dictionary.terms(made.columns["z"]), strict=True))
+        expected = {}
+        for n, (x, _) in enumerate(PAIRS):
+            with suppress(NoValue):
+                expected[n] = evaluate(expression, {X: x})
+        assert found == expected
 
 
 def test_a_pattern_that_would_be_tried_in_too_many_ways_ends() -> None:

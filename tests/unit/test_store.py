@@ -357,6 +357,9 @@ def test_a_damaged_store_is_refused_by_name(tmp_path: Path, kind: str, damage: s
         path.unlink()
     else:
         path.write_bytes(b"garbage" if damage == "garbage" else path.read_bytes()[:-20])
+    if (kind, damage) == ("image", "missing"):
+        assert len(exported(store)) == 130  # it is made from the rest
+        return
     with pytest.raises(StoreError, match=r"damaged|no store"):
         update(store, [str(tmp_path / "in.nt")], [], Settings())
     with pytest.raises(StoreError, match=r"damaged|no store"):
@@ -554,3 +557,43 @@ def test_terms_that_are_made_of_terms_a_thousand_levels_deep(tmp_path: Path) -> 
     assert str(deepest).count("SKOLEM(") == 1500
     assert deepest == again
     assert len({deepest, again}) == 1
+
+
+def test_overwriting_a_store_evaluates_everything_anew(tmp_path: Path) -> None:
+    rules, facts = tmp_path / "rules.dlog", tmp_path / "q.facts"
+    rules.write_text("p[1] :- NOT q[1] . r[?x] :- q[?x] . q[2] . two[?x] :- BIND(1 + 1 AS ?x) .")
+    facts.write_text("3\n")
+    for overwrite in (False, True, True):
+        materialise([rules], [facts], tmp_path / "store", options(), overwrite=overwrite)
+        counts = {p["name"]: p["facts"] for p in info(tmp_path / "store")["predicates"]}
+        assert counts == {"p": 1, "q": 2, "r": 2, "two": 1}
+    verify(tmp_path / "store", Settings(), deep=True)
+    (tmp_path / "endless.dlog").write_text("a[0] . a[?y] :- a[?x], BIND(?x + 1 AS ?y) .")
+    limited = replace(options(), max_facts=50)
+    with pytest.raises(HdlogError):
+        materialise([tmp_path / "endless.dlog"], [], tmp_path / "store", limited, overwrite=True)
+    assert {p["name"] for p in info(tmp_path / "store")["predicates"]} == {"p", "q", "r", "two"}
+
+
+@pytest.mark.skipif(ON_SPARK, reason="of the embedded engine")
+def test_an_image_that_is_gone_is_made_again_and_facts_that_are_gone_are_missed(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.dlog"
+    rules.write_text(RULES)
+    store = tmp_path / "store"
+    materialise([rules], [write(tmp_path / "in.nt", edge(1, 2), edge(2, 3))], store, options())
+    before = exported(store)
+    for path in (store / "image").iterdir():
+        path.unlink()
+    assert exported(store) == before
+    more = write(tmp_path / "more.nt", edge(3, 4))
+    update(store, [more], [], options())
+    assert list((store / "image").iterdir())
+    update(store, [], [more], options())
+    assert exported(store) == before
+    for kind in ("facts", "terms"):
+        (path,) = (store / kind).glob("000001-*")
+        data = path.read_bytes()
+        path.unlink()
+        with pytest.raises(StoreError, match=f"{path.name}: missing"):
+            update(store, [more], [], options())
+        path.write_bytes(data)

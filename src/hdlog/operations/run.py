@@ -54,7 +54,7 @@ def run_program(
     budget = Budget() if memory is None else Budget(parse_size(memory))
     engine = ColumnarEngine(budget, numbers=tuning.numbers)
     intake = Intake(program)
-    splits = splits_of(program, files, fact_folder)
+    splits = splits_of(program, files, fact_folder, budget.memory)
     facts = engine.encode_chunks(intake.watch(read_splits(splits, attribute_layout(program), lenient)))
     loaded = time.perf_counter()
     trace = Trace(Limits(max_rounds, max_facts), progress)
@@ -111,10 +111,12 @@ def read_rules(files: Sequence[Path], dialect: Dialect | None) -> list[RuleText]
     return rule_texts(rules, dialect)
 
 
-def splits_of(program: Program, files: Sequence[Path], fact_folder: Path) -> list[Split]:
+def splits_of(
+    program: Program, files: Sequence[Path], fact_folder: Path, memory: int | None = None
+) -> list[Split]:
     """What is to be read: the files that the program names, and those among the arguments."""
     data = [f for f in files if format_of(f)]
-    return [*input_splits(program, fact_folder), *(find_splits(data) if data else ())]
+    return [*input_splits(program, fact_folder), *(find_splits(data, memory=memory) if data else ())]
 
 
 def input_splits(program: Program, folder: Path) -> list[Split]:

@@ -79,10 +79,11 @@ class Work(Generic[R, F, T]):
         self.engine_name, self.why = chosen
         trace = Trace(Limits(settings.max_rounds, settings.max_facts), settings.tell)
         self.reasoner = Reasoning(engine, trace, settings.tuning)
-        if store.manifest.version or store.manifest.facts:
-            self.reasoner.restore(program, gate)
-        else:
+        if store.is_new:
             self.reasoner.add_program(program)
+        else:
+            store.check_files()
+            self.reasoner.restore(program, gate)
 
     def read(
         self, splits: Sequence[Split], program: Program, frames: Mapping[str, Any]

@@ -132,12 +132,15 @@ def check_constants(rule: Rule) -> Iterator[Problem]:
             if isinstance(term, Iri) and not is_iri(term.value):
                 hint = "give it a scheme, as in <http://example.org/a>, or declare a BASE"
                 yield Problem("iri", f"{term} is no absolute IRI", term.span or atom.span, hint)
-    for atom, _ in body_atoms(rule.body):
+    atoms = [(a, "use a variable, such as ?{}, or _ for any value") for a, _ in body_atoms(rule.body)]
+    if rule.body:
+        made = 'for a new node for each match, BIND(SKOLEM("{}", ...) AS ?{})'
+        atoms += [(head, made) for head in rule.heads]
+    for atom, hint in atoms:
         for term in atom.terms:
             if isinstance(term, BlankNode):
                 message = f"{term} stands for one certain node here, not for any"
-                hint = f"use a variable, such as ?{term.label}, or _ for any value"
-                yield Problem("blank", message, term.span or atom.span, hint)
+                yield Problem("blank", message, term.span or atom.span, hint.format(term.label, term.label))
     for call in _calls(rule.body):
         yield from _check_pattern(call)
 

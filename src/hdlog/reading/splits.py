@@ -48,6 +48,8 @@ _KNOWN = f"known: {', '.join(FORMATS)}, each also with {' or '.join(COMPRESSIONS
 _BLOCK = 4 << 20
 _SMALLEST, _LARGEST = 4 << 20, 256 << 20
 """Bytes of a split, where nobody says how many."""
+_TIMES_IN_MEMORY = 40
+"""What is read of a file may take, on all cores and on its way to the engine, as many times as much."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,13 @@ class Split:
         return COMPRESSIONS.get(Path(self.path).suffix.lower())
 
 
-def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str = "") -> list[Split]:
+def find_splits(
+    inputs: Sequence[str | Path], size: int | None = None, name: str = "", memory: int | None = None
+) -> list[Split]:
     """Parts of about `size` bytes of all files that the inputs name: files, folders with all in them, patterns.
 
     Unless it is said, there is a part for each core, or several if they would be too large: terms that several parts have are looked
-    up once for each. `name` is the predicate of tables that do not say theirs, in place of the name of the file.
+    up once for each. With little `memory` they are small. `name` is the predicate of tables that do not say theirs, in place of the name of the file.
     """
     paths = dict.fromkeys(path for entry in inputs for path in _files(str(entry)))
     triples = [path for path in paths if name and format_of(path) in _RDF]
@@ -104,7 +108,8 @@ def find_splits(inputs: Sequence[str | Path], size: int | None = None, name: str
     if size is None:
         total = sum(path.stat().st_size for path in paths if path.is_file())
         cores = os.cpu_count() or 1
-        rounds = -(-total // (cores * _LARGEST)) or 1
+        largest = _LARGEST if memory is None else max(_SMALLEST, min(_LARGEST, memory // _TIMES_IN_MEMORY))
+        rounds = -(-total // (cores * largest)) or 1
         size = max(total // (cores * rounds) + 1, _SMALLEST)
     partitions = _find_partitions(paths)
     return [

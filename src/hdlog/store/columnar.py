@@ -50,7 +50,7 @@ class EmbeddedGate:
         engine.keeps_ids = True
         self.catalogue = Catalogue(store)
         manifest = store.manifest
-        image = manifest.image
+        image = self._image = _find_image(store)
         arrays = None
         self._tables: MappedTables | None = None
         if image is not None:
@@ -137,7 +137,7 @@ class EmbeddedGate:
         parts = sorted((part for part in parts if len(part)), key=lambda part: part.number)
         total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in parts)
         waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
-        renews = manifest.image is None or waiting > max(_PENDING, total // _SHARE)
+        renews = self._image is None or waiting > max(_PENDING, total // _SHARE)
         index = index_of(self.ids.all_ids()) if renews else {}
         files = write_facts(self.store, parts)
         terms, skolems, typed = self.ids.write()
@@ -165,7 +165,7 @@ class EmbeddedGate:
 
     def _add_indexes(self, tables: Mapping[Predicate, Table]) -> Image | None:
         """The image with indexes of large tables that had to be made, so that the next one need not."""
-        image = self.store.manifest.image
+        image = self._image
         assert image is not None, "another one would have been made"
         made = []
         for predicate, table in tables.items():
@@ -210,9 +210,9 @@ class EmbeddedGate:
         self.catalogue.renew()
         if index:
             self.ids.rest_on(index)
-            image = self.store.manifest.image
-            assert image is not None, "it was just made"
-            self._tables = MappedTables(self.store, image.files)
+            self._image = self.store.manifest.image
+            assert self._image is not None, "it was just made"
+            self._tables = MappedTables(self.store, self._image.files)
             self._waiting, self._read = [], {}
         else:
             self._waiting += files
@@ -266,6 +266,14 @@ class EmbeddedGate:
         }
         paths = {kind: tuple(f.path for f in changes[kind]) for kind in ("facts", "terms", "skolems")}
         return Image(files, paths["facts"], paths["terms"] + paths["skolems"])
+
+
+def _find_image(store: Store) -> Image | None:
+    """The image of a store, if all of it is there."""
+    image = store.manifest.image
+    if image is None or not all((store.folder / f.path).exists() for f in image.files.values()):
+        return None
+    return image
 
 
 def _count_distinct(table: Table) -> tuple[float, ...]:

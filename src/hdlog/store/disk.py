@@ -145,6 +145,15 @@ def check(folder: Path, file: File) -> None:
         raise StoreError(f"{path}: damaged; it is not what was written")
 
 
+def check_size(folder: Path, file: File) -> None:
+    """Refuse a file that is gone, or shorter or longer than it was written."""
+    path = folder / file.path
+    with _report_damage(path):
+        size = path.stat().st_size
+    if size != file.bytes:
+        raise StoreError(f"{path}: damaged; it has {size:,} bytes, not {file.bytes:,}")
+
+
 def measure(path: Path) -> tuple[int, int]:
     """How many bytes a file has, and their CRC-32."""
     total, checksum = 0, 0
@@ -173,13 +182,11 @@ def map_bytes(folder: Path, file: File) -> NDArray[np.uint8]:
     """The content of a file where it is; what is changed in it is changed for this process only."""
     path = folder / file.path
     with _report_damage(path):
-        size = path.stat().st_size
-        if size != file.bytes:
-            raise StoreError(f"{path}: damaged; it has {size:,} bytes, not {file.bytes:,}")
-        if not size:
+        check_size(folder, file)
+        if not file.bytes:
             return np.empty(0, np.uint8)
         mapped = np.asarray(np.memmap(path, np.uint8, "c"))
-    if size <= CHECKED and zlib.crc32(mapped.data) != file.checksum:
+    if file.bytes <= CHECKED and zlib.crc32(mapped.data) != file.checksum:
         raise StoreError(f"{path}: damaged; it is not what was written")
     return mapped
 

@@ -53,9 +53,11 @@ _FOLDED = 50
 class Store:
     """One version of a store."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, manifest: Manifest, is_new: bool = False) -> None:
+        self.folder = folder.absolute()  # Spark's processes have working folders of their own
         self.manifest = manifest
+        self.is_new = is_new
+        """whether it has no content yet, though it may take the place of one that has"""
 
     # Reading.
 
@@ -69,6 +71,13 @@ class Store:
 
     def paths(self, files: Sequence[File]) -> list[str]:
         return [str(self.folder / f.path) for f in files]
+
+    def check_files(self) -> None:
+        """Refuse a store that lacks a file; what only the embedded engine maps can be made again."""
+        image = set() if self.manifest.image is None else set(self.manifest.image.files.values())
+        for file in self.manifest.files():
+            if file not in image:
+                disk.check_size(self.folder, file)
 
     def read_rules(self) -> list[tuple[RuleFile, str]]:
         return [(rules, self.read(rules.file).to_pybytes().decode()) for rules in self.manifest.rules]
@@ -118,7 +127,7 @@ class Store:
         versions.mkdir(exist_ok=True)
         disk.write_pointer(versions / f"{manifest.version:06d}.json", data)
         disk.write_pointer(self.folder / MANIFEST, data)
-        self.manifest = manifest
+        self.manifest, self.is_new = manifest, False
 
     def _fold_history(self, manifest: Manifest) -> File | None:
         """The log of versions that are gone, with more of them once they have become many."""
@@ -274,7 +283,7 @@ def check_place(folder: Path) -> None:
 def create_store(folder: Path, overwrite: bool = False) -> Store:
     """An empty store; one that is there stays until the first commit of the new one takes its place."""
     if not (folder / MANIFEST).exists():
-        return Store(folder, Manifest())
+        return Store(folder, Manifest(), is_new=True)
     if not overwrite:
         raise StoreError(f"{folder} has a store already; hdlog update adds to it, --overwrite replaces it")
     try:
@@ -283,7 +292,7 @@ def create_store(folder: Path, overwrite: bool = False) -> Store:
         entry = Entry(
             _newest_number(folder), 0.0, "", ""
         )  # damaged, or of another format: all the more to be replaced
-    return Store(folder, Manifest(entry=entry))
+    return Store(folder, Manifest(entry=entry), is_new=True)
 
 
 def _newest_number(folder: Path) -> int:

@@ -138,11 +138,15 @@ def parse(text: str, dialect: Dialect = "rdfox", name: str = "<text>") -> Progra
     >>> len(program.rules), sorted(p.name for p in program.predicates)
     (2, ['edge', 'path'])
     """
+    if not isinstance(text, str):
+        raise UsageError(f"a program is a text, not {type(text).__name__}; `read` takes the path of a file")
     return _program(examine(text, dialect, name))
 
 
 def read(path: str | Path, dialect: Dialect | None = None) -> Program:
     """The program in a file; its ending says which dialect unless `dialect` does."""
+    if not isinstance(path, str | Path):
+        raise UsageError(f"a rule file is named by its path, not by {type(path).__name__}")
     return _program(examine_file(Path(path), dialect))
 
 

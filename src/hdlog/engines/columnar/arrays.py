@@ -253,16 +253,43 @@ class Arrays:
         """In plain strings, in time that grows with their length, whatever the pattern."""
         if pattern is None or not isinstance(subject, Variable):
             return self._nothing()
-        ids, inverse = np.unique(self.relation.columns[subject.name], return_inverse=True)
-        texts = self.dictionary.texts(ids)
-        is_string = np.array([t[0] == '"' and t[-1] == '"' for t in texts], np.bool_)
-        strings = pa.array([unquote(t) for t in compress(texts, is_string)], pa.string())
-        found = np.zeros(len(ids), np.bool_)
+        strings, is_string, inverse = self._strings(subject)
+        found = np.zeros(len(is_string), np.bool_)
         try:
             found[is_string] = pc.match_substring_regex(strings, pattern).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
             return self._nothing()
         return found[inverse], is_string[inverse]
+
+    def _strings(self, variable: Variable) -> tuple[pa.Array, Truths, NDArray[np.int64]]:
+        """The different plain strings of a column, which of its different terms they are, and which of these each row has."""
+        ids, inverse = np.unique(self.relation.columns[variable.name], return_inverse=True)
+        texts = self.dictionary.texts(ids)
+        is_string = np.array([t[0] == '"' and t[-1] == '"' for t in texts], np.bool_)
+        return pa.array([unquote(t) for t in compress(texts, is_string)], pa.string()), is_string, inverse
+
+    def replaced(self, expression: Expression) -> tuple[list[str], NDArray[np.int64], Truths] | None:
+        """What REPLACE makes of the plain strings of a variable: different ones, which each row has, and for which rows it is known."""
+        if not isinstance(expression, Call) or expression.function != "replace":
+            return None
+        subject, *words = expression.arguments
+        literals = [w for w in words if isinstance(w, Literal)]
+        if not isinstance(subject, Variable) or len(literals) < len(words):
+            return None
+        regex, wanted, letters = (*(w.lexical for w in literals), "")[:3]
+        pattern = common_pattern(regex, letters)
+        if pattern is None or set(wanted) & set("$\\"):
+            return None
+        strings, is_string, inverse = self._strings(subject)
+        try:
+            if pc.match_substring_regex(pa.array([""]), rf"\A(?:{pattern})")[0].as_py():
+                return None  # it has no value
+            pattern = pattern if "m" in letters else end_of_text(pattern)
+            values = pc.replace_substring_regex(strings, pattern, wanted).to_pylist()
+        except pa.ArrowInvalid:
+            return None
+        places = np.cumsum(is_string) - 1
+        return values, places[inverse], is_string[inverse]
 
     def _compare_strings(
         self, compare: Callable[[Any, Any], Truths], x: Ids, y: Ids

@@ -53,10 +53,12 @@ class Budget:
 
     memory: int = field(default_factory=lambda: int(0.8 * machine_memory()))
 
-    def check(self, rows: int, bytes_a_row: int, what: str = "an intermediate result") -> None:
-        """Refuse what does not fit, before it is made."""
+    def check(
+        self, rows: int, bytes_a_row: int, what: str = "an intermediate result", piecemeal: bool = False
+    ) -> None:
+        """Refuse what does not fit, before it is made; `piecemeal`: it is one of many small parts, so that each is looked at."""
         more = rows * bytes_a_row
-        if more > _WORTH_ASKING or self.memory < 2 * _WORTH_ASKING:
+        if piecemeal or more > _WORTH_ASKING or self.memory < 2 * _WORTH_ASKING:
             needed = used_memory() + more
             if needed > self.memory:
                 raise IntermediateTooLarge(what, rows, needed, self.memory)

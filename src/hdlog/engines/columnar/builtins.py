@@ -8,6 +8,7 @@ distinct combination of argument values.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -21,11 +22,13 @@ from hdlog.engines.columnar.keys import PairTable, part
 from hdlog.engines.columnar.relation import Relation
 from hdlog.program.functions import NoValue, evaluate, holds, text
 from hdlog.program.model import Call, Expression, expression_variables
-from hdlog.program.ntriples import term_text
+from hdlog.program.ntriples import quote, term_text
 from hdlog.program.terms import Constant, Literal, Variable, double
 
 Binding = dict[Variable, Constant]
 Outcome = TypeVar("Outcome")
+_AT_ONCE = 50_000
+"""Rows that are evaluated before somebody looks at the memory."""
 _NONE = -1
 """In place of an id: no value."""
 
@@ -73,10 +76,14 @@ def _values(
     if isinstance(expression, Call) and expression.function == "if":
         return _choose(dictionary, pairs, relation, expression)
     ids = np.full(relation.rows, _NONE, np.int64)
-    column = Arrays(dictionary, relation).number(expression)
-    known = np.zeros(relation.rows, np.bool_) if column is None else column.known
-    if column is not None and known.any():
+    arrays = Arrays(dictionary, relation)
+    column, known = arrays.number(expression), np.zeros(relation.rows, np.bool_)
+    if column is not None and column.known.any():
+        known = column.known
         ids[known] = _number_ids(dictionary, column, known)
+    elif (texts := arrays.replaced(expression)) is not None:
+        values, inverse, known = texts
+        ids[known] = dictionary.encode([quote(v) for v in values])[inverse[known]]
     if not known.all():
         rest = np.flatnonzero(~known)
         ids[rest] = _identify_rows(dictionary, pairs, relation.take(rest), expression)
@@ -151,5 +158,10 @@ def _evaluate_once_each(
     unique, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
     values = [dictionary.terms(column[first]) for column in columns]
     rows = zip(*values, strict=True) if values else [()] * len(unique)
+    outcomes: list[Outcome] = []
+    left = iter(rows)
     with interrupts.let_through():
-        return [outcome(dict(zip(variables, row, strict=True))) for row in rows], inverse
+        while several := list(islice(left, _AT_ONCE)):
+            dictionary.check_memory(len(several), "a list of values")
+            outcomes += [outcome(dict(zip(variables, row, strict=True))) for row in several]
+    return outcomes, inverse

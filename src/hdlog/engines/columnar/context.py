@@ -38,7 +38,7 @@ class Context:
         self.dictionary = Dictionary(self.numbers.dense_integers)
         self.pairs = PairTable()
         self.journal = Journal()
-        self.budget = budget or Budget()
+        self.budget = self.dictionary.budget = budget or Budget()
         self._pool: ThreadPoolExecutor | None = None
 
     def encode(self, term: Constant) -> np.uint32:

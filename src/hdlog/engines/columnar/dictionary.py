@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hdlog.engines.columnar.budget import Budget
 from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
 from hdlog.engines.columnar.layers import Column
@@ -26,6 +27,8 @@ from hdlog.tuning import Numbers
 __all__ = ["DOUBLE", "INTEGER", "OTHER", "PLAIN", "Dictionary"]
 
 _NO_TEXT = -1
+_WORTH_A_LOOK, _BYTES_A_TERM = 10_000, 100
+"""Terms that come together before somebody looks at the memory, and about what each takes."""
 _MOST_CONSTANTS = 100_000
 
 
@@ -44,6 +47,7 @@ class Dictionary:
     ) -> None:
         """`frozen`: terms that are kept elsewhere, as `freeze` gives them."""
         kept = frozen or {}
+        self.budget: Budget | None = None
         self._enough = dense
         self._source: TermSource | None = None
         self._base = 0  # the first ids are those of the source
@@ -99,10 +103,16 @@ class Dictionary:
     def encode(self, texts: Iterable[str] | pa.Array) -> Ids:
         """The id of each text; new texts get the next ids."""
         array = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.string())
+        self.check_memory(len(array), "a list of terms")
         with self._lock:
             numbers = self._terms.add_texts(array)
             self._give_ids()
             return self.translate(numbers, self._text_ids)
+
+    def check_memory(self, more: int, what: str) -> None:
+        """Refuse what does not fit, where there is a budget."""
+        if self.budget is not None and more > _WORTH_A_LOOK:
+            self.budget.check(more, _BYTES_A_TERM, what, piecemeal=True)
 
     def translate(self, numbers: Rows, ids: Ids | Column) -> Ids:
         """Numbers of texts, or ids of integers below zero, as ids: the texts have the given ones."""
@@ -258,6 +268,7 @@ class Dictionary:
         ids = np.full(len(used), UNKNOWN, np.uint32)
         ids[old] = np.arange(len(old), dtype=np.uint32)
         fresh = Dictionary(self._enough)
+        fresh.budget = self.budget
         numbers = self._texts[old]
         texted = np.flatnonzero(numbers != _NO_TEXT)
         fresh._terms.add_texts(self._terms.take(numbers[texted].astype(np.int64)))

@@ -39,6 +39,7 @@ class ColumnarEngine(Relations, Tables, InAndOut):
         """Take over terms and pairs that are kept elsewhere, before anything has come in."""
         assert not len(self.dictionary), "the first ids are those of what is kept"
         self.dictionary = Dictionary(self.numbers.dense_integers, terms)
+        self.dictionary.budget = self.budget
         self.pairs = PairTable(pairs)
 
     def aggregator(self, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]) -> Aggregator:
