@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import hdlog
-from hdlog.engines.columnar.budget import used_memory
+from hdlog.memory import used_memory
 from hdlog.operations.stores import verify
 from hdlog.operations.work import Settings
 from hdlog.program.model import Predicate

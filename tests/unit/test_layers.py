@@ -16,6 +16,7 @@ LAYERS = (
     "interrupts",
     "compiling",
     "journal",
+    "memory",
     "program",
     "tuning",
     "text",

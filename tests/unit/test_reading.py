@@ -27,6 +27,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from hdlog.errors import IntermediateTooLarge
 from hdlog.program.model import TRIPLE, Predicate, Program
 from hdlog.program.ntriples import parse_term, quote, term_text
 from hdlog.program.terms import RDF_TYPE, XSD_INTEGER
@@ -868,3 +869,14 @@ def test_scan_finds_only_terms_that_pyoxigraph_finds(data: bytes) -> None:
         (triple,) = ox.parse(b" ".join([*terms, b"."]), format=ox.RdfFormat.N_TRIPLES)
         own = [canonical(t.decode()) for t in terms]
         assert own == [value_text(triple.subject), value_text(triple.predicate), value_text(triple.object)]
+
+
+def test_reading_stops_where_the_memory_ends(tmp_path: Path) -> None:
+    (tmp_path / "big.csv").write_text("a,b\n" + "".join(f"text {i},{i}\n" for i in range(100_000)))
+    (split,) = find_splits([tmp_path / "big.csv"], memory=1_000_000)
+    with pytest.raises(
+        IntermediateTooLarge, match=r"what is read of .*big.csv, so far a table of 100,000 rows"
+    ):
+        read_split(split)
+    (roomy,) = find_splits([tmp_path / "big.csv"], memory=1 << 40)
+    assert read_split(roomy).rows == 100_000

@@ -18,7 +18,6 @@ import pytest
 import rdflib
 
 import hdlog
-from hdlog.engines.columnar.budget import used_memory
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.errors import (
     InputError,
@@ -29,6 +28,7 @@ from hdlog.errors import (
     UsageError,
 )
 from hdlog.maintenance.trace import Event
+from hdlog.memory import used_memory
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Iri
 from hdlog.tuning import Tuning

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hdlog.errors import InputError
+from hdlog.errors import InputError, IntermediateTooLarge
+from hdlog.memory import used_memory
 from hdlog.program.model import TRIPLE, Attribute, Predicate
 from hdlog.program.ntriples import SKOLEM
 from hdlog.program.terms import RDF_TYPE
@@ -22,6 +23,8 @@ from hdlog.reading.term_table import MOST_BYTES, TermTable
 
 PROBLEMS = 10
 """How many skipped lines are told of."""
+_WORTH_A_LOOK = 50_000
+"""Rows that come together from which on the memory is looked at."""
 Layout = Mapping[str, Sequence[Attribute]]
 """The attributes of declared predicates, by name; their types are primitive, or empty."""
 _SCOPED = rf"^_:b\.[0-9a-f]{{10}}\.|^{re.escape(SKOLEM)}"
@@ -106,6 +109,16 @@ class Reading(Intake):
         self.lines = LineNumbers(split)
         self.skipped = 0
         self.problems: list[str] = []
+
+    def add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
+        super().add(predicate, columns, rows)
+        if self.split.memory is not None and rows > _WORTH_A_LOOK and used_memory() > self.split.memory:
+            raise IntermediateTooLarge(
+                f"what is read of {self.split.path}, so far a table",
+                self.rows,
+                used_memory(),
+                self.split.memory,
+            )
 
     def refuse(self, line: Callable[[], int], why: str) -> None:
         """Skip a line, or give up; only then, or for the first few, is its number asked for."""

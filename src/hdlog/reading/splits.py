@@ -76,6 +76,8 @@ class Split:
     """whether values may be in quotes"""
     columns: tuple[int, ...] | None = None
     """which columns of the file are the arguments, in their order; all, if it does not say"""
+    memory: int | None = None
+    """bytes that the process may use while it is read"""
     partition: tuple[tuple[str, int | str], ...] = ()
     """columns that are in the names of folders, as Spark writes a table by its values of some"""
     data: bytes | None = field(default=None, repr=False)
@@ -113,7 +115,7 @@ def find_splits(
         size = max(total // (cores * rounds) + 1, _SMALLEST)
     partitions = _find_partitions(paths)
     return [
-        replace(split, name=name or _table_of(path), partition=partitions.get(path, ()))
+        replace(split, name=name or _table_of(path), partition=partitions.get(path, ()), memory=memory)
         for path in paths
         for split in _cut_into_splits(path, size)
     ]

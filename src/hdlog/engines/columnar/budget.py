@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from hdlog.errors import IntermediateTooLarge, UsageError
+from hdlog.memory import machine_memory, used_memory
 
 _WORTH_ASKING = 32 << 20
 """Bytes from which on it is worth the time to ask the system how much is in use."""
-
-
-def machine_memory() -> int:
-    """What this machine, or the container it is, has."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limit = Path("/sys/fs/cgroup/memory.max")
-    if limit.exists() and limit.read_text().strip().isdigit():
-        total = min(total, int(limit.read_text()))
-    return total
-
-
-def used_memory() -> int:
-    statm = Path("/proc/self/statm")
-    if not statm.exists():
-        return 0
-    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 
 
