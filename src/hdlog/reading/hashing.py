@@ -11,7 +11,7 @@ from hdlog.compiling import inner, kernel
 
 _BYTES = "Array(u1, 1, 'C', readonly=True)"
 _PLACES = "Array(i8, 1, 'C', readonly=True)"
-_P1, _P2, _P3, _P4, _P5 = (
+P1, P2, P3, P4, P5 = (
     np.uint64(n)
     for n in (
         0x9E3779B185EBCA87,
@@ -31,7 +31,7 @@ def _rotate(value: Any, bits: int) -> Any:
 
 @inner("u8(u8, u8)")
 def _round(state: Any, word: Any) -> Any:
-    return _rotate(state + word * _P2, 31) * _P1
+    return _rotate(state + word * P2, 31) * P1
 
 
 @inner(f"u8({_BYTES}, i8, i8)")
@@ -48,7 +48,7 @@ def _hash_text(data: NDArray[np.uint8], low: int, high: int) -> Any:
     """XXH64 of the bytes between two places."""
     length = high - low
     if length >= 32:
-        a, b, c, d = _SEED + _P1 + _P2, _SEED + _P2, _SEED, _SEED - _P1
+        a, b, c, d = _SEED + P1 + P2, _SEED + P2, _SEED, _SEED - P1
         while low + 32 <= high:
             a = _round(a, _word(data, low, 8))
             b = _round(b, _word(data, low + 8, 8))
@@ -57,21 +57,21 @@ def _hash_text(data: NDArray[np.uint8], low: int, high: int) -> Any:
             low += 32
         state = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
         for lane in (a, b, c, d):
-            state = (state ^ _round(np.uint64(0), lane)) * _P1 + _P4
+            state = (state ^ _round(np.uint64(0), lane)) * P1 + P4
     else:
-        state = _SEED + _P5
+        state = _SEED + P5
     state += np.uint64(length)
     while low + 8 <= high:
-        state = _rotate(state ^ _round(np.uint64(0), _word(data, low, 8)), 27) * _P1 + _P4
+        state = _rotate(state ^ _round(np.uint64(0), _word(data, low, 8)), 27) * P1 + P4
         low += 8
     if low + 4 <= high:
-        state = _rotate(state ^ (_word(data, low, 4) * _P1), 23) * _P2 + _P3
+        state = _rotate(state ^ (_word(data, low, 4) * P1), 23) * P2 + P3
         low += 4
     while low < high:
-        state = _rotate(state ^ (np.uint64(data[low]) * _P5), 11) * _P1
+        state = _rotate(state ^ (np.uint64(data[low]) * P5), 11) * P1
         low += 1
-    state = (state ^ (state >> np.uint64(33))) * _P2
-    state = (state ^ (state >> np.uint64(29))) * _P3
+    state = (state ^ (state >> np.uint64(33))) * P2
+    state = (state ^ (state >> np.uint64(29))) * P3
     return state ^ (state >> np.uint64(32))
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hdlog.program.terms import XSD_INTEGER
 from hdlog.reading.arrays import string_bytes
-from hdlog.reading.hashing import hash_texts
+from hdlog.reading.hashing import P1, P2, P3, P4, P5, hash_texts
 
 StoreIds = NDArray[np.int64]
 INTEGERS = -(1 << 62)
@@ -29,17 +29,6 @@ SKOLEMS = 1 << 62
 HASHED = SKOLEMS - 1
 """The bits of a hash that count."""
 INTEGER_MARK = f'"^^<{XSD_INTEGER}>'
-
-_P1, _P2, _P3, _P4, _P5 = (
-    np.uint64(n)
-    for n in (
-        0x9E3779B185EBCA87,
-        0xC2B2AE3D27D4EB4F,
-        0x165667B19E3779F9,
-        0x85EBCA77C2B2AE63,
-        0x27D4EB2F165667C5,
-    )
-)
 
 
 def text_ids(texts: pa.Array, clashes: Mapping[str, int] | None = None) -> StoreIds:
@@ -99,13 +88,13 @@ def skolem_ids(name: str, arguments: Sequence[StoreIds], rows: int) -> StoreIds:
 
 def _hash_long(values: NDArray[np.uint64], seed: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """XXH64 of one 64-bit number."""
-    state = seed + _P5 + np.uint64(8)
-    state ^= _rotate(values * _P2, 31) * _P1
-    state = _rotate(state, 27) * _P1 + _P4
+    state = seed + P5 + np.uint64(8)
+    state ^= _rotate(values * P2, 31) * P1
+    state = _rotate(state, 27) * P1 + P4
     state ^= state >> np.uint64(33)
-    state *= _P2
+    state *= P2
     state ^= state >> np.uint64(29)
-    state *= _P3
+    state *= P3
     state ^= state >> np.uint64(32)
     return state
 

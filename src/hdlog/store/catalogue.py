@@ -77,6 +77,11 @@ class Catalogue:
         row = self._find_row(base, predicate)
         return None if row < 0 else _line(base, row)
 
+    def holds(self, predicate: Predicate) -> bool:
+        """Whether a predicate has facts."""
+        line = self.find(predicate)
+        return line is not None and line.rows > 0
+
     def _find_row(self, base: pa.Table, predicate: Predicate) -> int:
         self._asked += 1
         if self._index is None and self._asked <= _OFTEN:

@@ -56,8 +56,7 @@ class SparkGate:
         return self.catalogue.sizes()
 
     def holds(self, predicate: Predicate) -> bool:
-        line = self.catalogue.find(predicate)
-        return line is not None and line.rows > 0
+        return self.catalogue.holds(predicate)
 
     def find(self, predicate: Predicate) -> Table | None:
         line = self.catalogue.find(predicate)
