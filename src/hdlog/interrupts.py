@@ -86,6 +86,7 @@ class Guard:
                 _state.open = True
         elif kind is not None:
             self._release()
+            self.__class__ = _Released  # type: ignore[assignment]
 
     def __del__(self) -> None:
         self._release()
@@ -106,6 +107,10 @@ class Guard:
             signal.signal(signal.SIGINT, _note)
             _send_again()
             signal.signal(signal.SIGINT, handler)
+
+
+class _Released:
+    """A guard that has nothing left to do, so that no code of ours runs when it goes: an interrupt there would be lost."""
 
 
 def _send_again() -> None:

@@ -160,7 +160,7 @@ def test_where_interrupts_are_ignored_they_stay_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_burst_of_interrupts_prints_nothing_and_is_one() -> None:
+def test_a_burst_of_interrupts_is_never_lost_in_a_destructor() -> None:
     script = """
 import os, signal, threading, time
 from hdlog import interrupts
@@ -172,24 +172,22 @@ def work():
     return 1
 
 def burst(pid):
-    for _ in range(3000):
+    for _ in range(300):
         os.kill(pid, signal.SIGINT)
-        time.sleep(0.0001)
+        time.sleep(0.001)
 
 child = os.fork()
 if child == 0:
     burst(os.getppid())
     os._exit(0)
-caught = 0
 while os.waitpid(child, os.WNOHANG)[0] == 0:
     try:
         for _ in range(100):
             work()
     except KeyboardInterrupt:
-        caught += 1
+        pass
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 time.sleep(0.05)
-print(caught > 0)
 """
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "Exception ignored" not in run.stderr
