@@ -18,6 +18,7 @@ from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
 from hdlog.maintenance.materialisation import TableSource
 from hdlog.maintenance.moments import NetChange, net_change
+from hdlog.maintenance.readers import find_texts
 from hdlog.maintenance.trace import Trace
 from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
@@ -62,6 +63,11 @@ class Update:
     def count(self) -> tuple[int, int]:
         """How many facts came, and how many went."""
         return sum(map(len, self.added.values())), sum(map(len, self.removed.values()))
+
+    def hold(self) -> None:
+        """Keep it, whatever becomes of the engine that it came from."""
+        for table in (*self.added.values(), *self.removed.values()):
+            table.hold()
 
     def __str__(self) -> str:
         came, went = self.count()
@@ -302,9 +308,7 @@ class Reasoning(Generic[R, F, T]):
 
     def _find_names(self, facts: F, terms: tuple[Term, ...], wanted: Variable) -> list[str]:
         """The IRIs that a variable stands for."""
-        engine = self.engine
-        values = engine.keep(engine.distinct(engine.project(engine.scan(facts, terms), (wanted,))))
-        (texts,) = engine.decode(values).texts()
+        texts = find_texts(self.engine, facts, terms, wanted)
         return sorted(text[1:-1] for text in texts if text[0] == "<")
 
     # Telling.

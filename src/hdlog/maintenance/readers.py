@@ -9,7 +9,7 @@ from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.maintenance.changes import Module
 from hdlog.program.model import Atom, Predicate
 from hdlog.program.ntriples import term_text
-from hdlog.program.terms import Variable
+from hdlog.program.terms import Term, Variable
 
 Reader = TypeVar("Reader", bound=Module[Any, Any])
 Place = tuple[Predicate, int]
@@ -50,11 +50,15 @@ class Readers(Generic[R, F, T, Reader]):
 
     def _find_values(self, facts: F, predicate: Predicate, place: int) -> list[str]:
         """The different terms that facts have in a place."""
-        engine = self._engine
         terms = tuple(Variable(f"a{i}") for i in range(predicate.arity))
-        values = engine.keep(engine.distinct(engine.project(engine.scan(facts, terms), (terms[place],))))
-        (texts,) = engine.decode(values).texts()
-        return texts
+        return find_texts(self._engine, facts, terms, terms[place])
+
+
+def find_texts(engine: Engine[R, F, T], facts: F, terms: tuple[Term, ...], wanted: Variable) -> list[str]:
+    """The texts of the different terms that a variable stands for in facts that match some terms."""
+    values = engine.keep(engine.distinct(engine.project(engine.scan(facts, terms), (wanted,))))
+    (texts,) = engine.decode(values).texts()
+    return texts
 
 
 def _find_wish(module: Module[Any, Any]) -> tuple[Place, str] | None:

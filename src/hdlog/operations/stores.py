@@ -302,8 +302,7 @@ def update(
             change = living.apply(listed)
         else:
             change, intakes = living.update([(add, delete)])
-        for table in (*change.added.values(), *change.removed.values()):
-            table.hold()
+        change.hold()
         done = time.perf_counter()
     lines = [
         f"engine: {living.work.engine_name} ({living.work.why})",
@@ -347,8 +346,7 @@ def change_rules(
             texts += [t for t in read_rules(list(add), dialect) if t not in texts]
         program = read_texts(texts)
         change = living.change_rules(program, texts)
-        for table in (*change.added.values(), *change.removed.values()):
-            table.hold()
+        change.hold()
     return {
         "rules": len(program.rules),
         "version": living.work.store.manifest.version,
