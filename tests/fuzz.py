@@ -75,7 +75,7 @@ def run_stores(several: int, number: int) -> Counter[str]:
     """A store that is opened for each update."""
 
     def check(data: st.DataObject, counts: Counter[str]) -> None:
-        features = data.draw(st.sampled_from([KINDS["triples"], Features(aggregates=False, cycles=True)]))
+        features = data.draw(st.sampled_from(histories.STORED))
         chance = data.draw(st.randoms(use_true_random=False))
         counts["updates"] += histories.follow_store(data, chance, features, 5)
 

@@ -16,10 +16,11 @@ from hdlog.engines.decode import FactTable
 from hdlog.engines.protocol import Engine, F, R, RunAgain, T, Updates
 from hdlog.errors import ProgramError, UsageError, did_you_mean
 from hdlog.maintenance.driver import Driver
-from hdlog.maintenance.materialisation import TableSource
+from hdlog.maintenance.materialisation import TableSource, View
 from hdlog.maintenance.moments import NetChange, net_change
 from hdlog.maintenance.readers import find_texts
 from hdlog.maintenance.trace import Trace
+from hdlog.plan.written import WrittenPlans
 from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
 from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
@@ -250,12 +251,17 @@ class Reasoning(Generic[R, F, T]):
             self._has_failed = True
             raise
 
-    def restore(self, program: Program, source: TableSource[T]) -> None:
-        """Take a program over tables that are kept elsewhere, with its materialisation in them: nothing is evaluated."""
+    def restore(
+        self, program: Program, source: TableSource[F, T], plans: WrittenPlans | None = None
+    ) -> None:
+        """Take a program over tables that are kept elsewhere, with its materialisation in them: nothing is evaluated.
+
+        `plans` say how its rules were evaluated; what the nodes of these keep is there, too.
+        """
         assert not self.driver.kept.tables, "only what is new is restored"
         self.driver.kept.source = source
         self.program = program
-        self.driver.adopt(self._normalise())
+        self.driver.adopt(self._normalise(), plans)
 
     def _normalise(self) -> Program:
         """The core of the program; where rules have variables in place of predicates they see all that there are."""
@@ -378,9 +384,12 @@ class Reasoning(Generic[R, F, T]):
         raise UsageError(f"unknown predicate {name}; {hint or 'no rule and no fact has it'}")
 
     def stored_tables(self) -> dict[Predicate, T]:
-        """The tables of predicates that somebody has asked for, those that rules were rewritten with among them; not those of nodes."""
-        nodes = self.driver.planning.nodes
-        return {p: t for p, t in self.driver.kept.tables.items() if p not in nodes}
+        """The tables of predicates that somebody has asked for, those that rules were rewritten with among them, and those of nodes."""
+        return dict(self.driver.kept.tables)
+
+    def stored_views(self) -> dict[Predicate, View[F, T]]:
+        """What nodes of view trees keep."""
+        return dict(self.driver.kept.views)
 
     def supports(self) -> dict[Predicate, list[tuple[Row, bool, int]]]:
         """Every fact with whether it is asserted and how many derivations it has; for tests."""
@@ -397,7 +406,7 @@ class Reasoning(Generic[R, F, T]):
                 runs = self.driver.kept.views[predicate].runs
                 rows = self.engine.weights(self.engine.plus(runs, predicate.arity))
             else:
-                stored = self.engine.supports(self.driver.kept.tables[predicate])
+                stored = self.engine.supports(self.driver.kept.table(predicate))
                 rows = {row: support for row, _, support in stored if support}
             kept[predicate] = (node.plan.definition, rows)
         return kept

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import pytest
 from hypothesis import given, note
@@ -17,11 +17,11 @@ from hdlog.plan import planner
 from hdlog.plan.decompose import decompose
 from hdlog.plan.decomposition import Decomposition, verify
 from hdlog.plan.decomposition import Node as HypertreeNode
-from hdlog.program.model import Predicate, Program
+from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.normalise import normalise
 from hdlog.tuning import SWITCHES, Method, Numbers, Tuning
 from tests.engines import ON_SPARK, Reasoner
-from tests.oracle import Facts, derivations, materialise
+from tests.oracle import Facts, Row, derivations, materialise
 from tests.strategies import POSITIVE, Fact, Features, facts, programs
 
 Flat = set[Fact]
@@ -45,7 +45,19 @@ def told(update: Update) -> tuple[Flat, Flat]:
     return came, went
 
 
-def stored(reasoner: Reasoner) -> Flat:
+class Kept(Protocol):
+    """What a reasoner keeps, as tests see it."""
+
+    def counts(self) -> dict[Predicate, int]: ...
+
+    def tables(self) -> dict[Predicate, list[tuple[Row, bool, int]]]: ...
+
+    def nodes(self) -> dict[Predicate, tuple[Rule, dict[Row, int]]]: ...
+
+    def __len__(self) -> int: ...
+
+
+def stored(reasoner: Kept) -> Flat:
     counts, tables = reasoner.counts(), reasoner.tables()
     found = {(p, row) for p in counts for row, _, _ in tables[p]}
     assert len(found) == len(reasoner)
@@ -70,7 +82,7 @@ def compare(check: Check, found: object, expected: object, checks: Container[Che
 
 
 def check_state(
-    reasoner: Reasoner, program: Program, given_facts: Flat, checks: Container[Check] = CHECKS
+    reasoner: Kept, program: Program, given_facts: Flat, checks: Container[Check] = CHECKS
 ) -> Flat:
     """Facts and supports of every predicate, auxiliary ones too, against the oracle."""
     truth = flat(materialise(program, given_facts))
@@ -89,7 +101,7 @@ def check_state(
     return truth
 
 
-def check_nodes(reasoner: Reasoner, everything: Facts, checks: Container[Check] = CHECKS) -> None:
+def check_nodes(reasoner: Kept, everything: Facts, checks: Container[Check] = CHECKS) -> None:
     """Rows and counts of every node and view, against the matches of its definition."""
     for predicate, (definition, rows) in reasoner.nodes().items():
         expected = derivations(Program((definition,)), everything)

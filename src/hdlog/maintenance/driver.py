@@ -21,6 +21,7 @@ from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.planning import Planning
 from hdlog.maintenance.revision import Revision
 from hdlog.maintenance.trace import Trace
+from hdlog.plan.written import WrittenPlans
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Predicate, Program, Rule
 from hdlog.tuning import Tuning
@@ -61,10 +62,12 @@ class Driver(Generic[R, F, T]):
         self._reclassify(old, gone)
         return self._visit({}, fresh, gone)
 
-    def adopt(self, program: Program) -> None:
+    def adopt(self, program: Program, plans: WrittenPlans | None = None) -> None:
         """Take a normal program whose materialisation the tables have, or will be filled with: nothing is evaluated."""
         assert not self.planning.rules, "only a driver without rules takes over"
         self.planning.set_rules(program.rules)
+        if plans is not None:
+            self.planning.restore(plans)
         self.schedule = Schedule(self._components(program, []))
 
     def _visit(

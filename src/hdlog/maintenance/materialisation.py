@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
@@ -17,21 +17,40 @@ class View(Generic[F, T]):
     overdeleted and restored, as the paper's nodes are.
     """
 
-    def __init__(self, nothing: T) -> None:
+    def __init__(self, nothing: T, find: Callable[[], tuple[F, ...]] | None = None) -> None:
+        """`find` has the runs, where a store keeps them."""
         self.nothing = nothing
         """a table without facts: all of the view is in the runs"""
-        self.runs: tuple[F, ...] = ()
-        """large ones first"""
+        self._runs: tuple[F, ...] | None = () if find is None else None
+        self._find = find
+        self.unsaved: tuple[F, ...] | None = None if find is None else ()
+        """how it has changed since a store got it; None where none has it"""
+
+    @property
+    def runs(self) -> tuple[F, ...]:
+        """Large ones first; found when first asked for."""
+        if self._runs is None:
+            assert self._find is not None, "they are here, or somebody has them"
+            self._runs = self._find()
+        return self._runs
+
+    @runs.setter
+    def runs(self, runs: tuple[F, ...]) -> None:
+        self._runs = runs
 
 
+F_co = TypeVar("F_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
 
 
-class TableSource(Protocol[T_co]):
+class TableSource(Protocol[F_co, T_co]):
     """Where tables are kept that nobody has asked for yet."""
 
     def find(self, predicate: Predicate) -> T_co | None:
         """The table of a predicate; None for one that is not known."""
+
+    def find_runs(self, predicate: Predicate) -> tuple[F_co, ...]:
+        """The rows of a view that is held."""
 
     def holds(self, predicate: Predicate) -> bool:
         """Whether a predicate has facts."""
@@ -43,7 +62,7 @@ class TableSource(Protocol[T_co]):
 class Materialisation(Generic[R, F, T]):
     def __init__(self, engine: Engine[R, F, T]) -> None:
         self.engine = engine
-        self.source: TableSource[T] | None = None
+        self.source: TableSource[F, T] | None = None
         self.tables: dict[Predicate, T] = {}
         """of predicates, as far as somebody has asked for them, and of the paper's nodes"""
         self.views: dict[Predicate, View[F, T]] = {}
@@ -75,10 +94,20 @@ class Materialisation(Generic[R, F, T]):
         view.runs = () if self.engine.is_empty(rows) else (rows,)
         set_noted(self.engine, self.views, predicate, view)
 
-    def set_runs(self, predicate: Predicate, runs: tuple[F, ...]) -> None:
+    def restore_view(self, predicate: Predicate) -> None:
+        """A view that the source has."""
+        assert self.source is not None, "somebody has it"
+        find = partial(self.source.find_runs, predicate)
+        self.views[predicate] = View[F, T](self.engine.table(predicate.arity), find)
+
+    def change_view(self, predicate: Predicate, runs: tuple[F, ...], change: tuple[F, ...]) -> None:
+        """A view has other runs, which differ by a change from those it had."""
         view = self.views[predicate]
         self.engine.note(partial(setattr, view, "runs", view.runs))
         view.runs = runs
+        if view.unsaved is not None and change:
+            self.engine.note(partial(setattr, view, "unsaved", view.unsaved))
+            view.unsaved += change
 
     def drop(self, predicates: Iterable[Predicate]) -> None:
         for predicate in predicates:

@@ -128,9 +128,9 @@ class Moments(Generic[R, F, T]):
     def absorb_views(self) -> None:
         """The update is over: views are what they are now."""
         for predicate, change in self._views.items():
-            if predicate in self.kept.views:
+            if predicate in self.kept.views and change.runs:
                 runs = self.kept.views[predicate].runs
-                self.kept.set_runs(predicate, self._merge(predicate, runs, change.runs))
+                self.kept.change_view(predicate, self._merge(predicate, runs, change.runs), change.runs)
 
     def _merge(self, predicate: Predicate, runs: tuple[F, ...], more: Iterable[F]) -> tuple[F, ...]:
         return merge_runs(self.engine, runs, more, predicate.arity, self.numbers.small_view_run)

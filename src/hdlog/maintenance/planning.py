@@ -6,7 +6,7 @@ A tree that a rule gets needs its nodes: they are filled from what held before t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic
 
@@ -22,6 +22,7 @@ from hdlog.maintenance.standard import StandardModule
 from hdlog.maintenance.statistics import Agreement, TableStatistics
 from hdlog.maintenance.views import ViewModule
 from hdlog.plan.planner import RulePlan, is_aggregate, may_multiply, plan_aggregate, plan_joins, plan_rule
+from hdlog.plan.written import Sizes, WrittenPlans
 from hdlog.program.model import Predicate, Rule
 from hdlog.tuning import Tuning
 
@@ -32,7 +33,12 @@ class Planned(Generic[F, T]):
 
     module: Module[F, T]
     plan: RulePlan | None = None
-    sizes: Mapping[Predicate, int] | None = None
+    sizes: Sizes | None = None
+
+    @property
+    def written(self) -> RulePlan | None:
+        """What a store keeps of it: an aggregate has a plan before its body has facts."""
+        return self.module.plan if isinstance(self.module, AggregateModule) else self.plan
 
 
 class Planning(Generic[R, F, T]):
@@ -62,6 +68,38 @@ class Planning(Generic[R, F, T]):
         self.engine.note(partial(setattr, self, "rules", self.rules))
         self.rules = {rule: self.rules.get(rule) or Planned(self._module(rule)) for rule in rules}
         self._has_changed = True
+
+    # Kept in a store.
+
+    def list_plans(self) -> WrittenPlans:
+        """How rules are evaluated, as far as that has been decided."""
+        plans = [(planned.written, planned.sizes) for planned in self.rules.values()]
+        inner = tuple(p for p, is_inner in self._inner.items() if is_inner)
+        return WrittenPlans(tuple((plan, sizes) for plan, sizes in plans if plan is not None), inner)
+
+    def have_changed_since(self, before: WrittenPlans | None) -> bool:
+        """Whether rules are evaluated otherwise than was listed."""
+        now = self.list_plans()
+        if before is None or len(now.plans) != len(before.plans) or now.inner != before.inner:
+            return True
+        return any(a[0] is not b[0] for a, b in zip(now.plans, before.plans, strict=True))
+
+    def restore(self, written: WrittenPlans) -> None:
+        """Evaluate rules as was decided before. The source of the tables has what their nodes keep."""
+        for plan, sizes in written.plans:
+            planned = self.rules.get(plan.rule)
+            if planned is None:
+                continue
+            rule = planned.module.rule  # which knows where it was read
+            plan = replace(plan, rule=rule)
+            module = planned.module if plan.method == "standard" and not plan.nodes else self.make_module(plan)
+            self.rules[rule] = Planned(module, plan, sizes)
+            for node in nodes_of(module):
+                if node.predicate not in self.nodes:
+                    self.nodes[node.predicate] = node
+                    self._inner[node.predicate] = node.predicate in written.inner
+                    if node.counted:
+                        self.kept.restore_view(node.predicate)
 
     def _module(self, rule: Rule) -> Module[F, T]:
         if is_aggregate(rule):
@@ -197,7 +235,8 @@ class Planning(Generic[R, F, T]):
     def _fill(self, node: Node[R, F, T], moments: Moments[R, F, T], inner: bool) -> None:
         """Fill a node from what held before the update."""
         engine, predicate = self.engine, node.predicate
-        rows = node.all_rows({read: moments.find_old(*read) for read in node.reads})
+        if not node.counted or predicate not in self.nodes:
+            rows = node.all_rows({read: moments.find_old(*read) for read in node.reads})
         if node.counted:
             if predicate not in self.nodes:
                 self.kept.add_view(predicate, rows)

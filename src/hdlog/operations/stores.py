@@ -13,15 +13,18 @@ from typing import Any
 from hdlog.dialects import Dialect
 from hdlog.errors import Source, StoreError, UsageError
 from hdlog.ingest.intake import Intake
+from hdlog.maintenance.moments import Moments
+from hdlog.maintenance.nodes import Node
 from hdlog.operations.run import input_splits, read_rules, unknown_predicates
 from hdlog.operations.work import AnyWork, Settings, begin_work
+from hdlog.plan.nodes import is_node
 from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.normalise import is_auxiliary
 from hdlog.program.renaming import without_names
 from hdlog.reading.changes import read_changes
 from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
-from hdlog.reasoning import Reasoning, Update
+from hdlog.reasoning import Reasoning, Row, Update
 from hdlog.store import disk
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.export import export
@@ -42,6 +45,7 @@ from hdlog.writing.sheets import Sheet
 _TABLE = "table:"
 _BYTES_A_FACT = 60
 """Of text files, about."""
+AnyNode = Node[Any, Any, Any]
 Data = Sequence[str | Path | Mapping[str, Any]]
 """Files, folders and patterns, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
 
@@ -469,7 +473,8 @@ def _compare_with_fresh(store: Store, settings: Settings) -> str:
     living = begin_living(store, replace(settings, engine="columnar"))
     kept, engine = living.work.reasoner, living.work.engine
     asserted = {}
-    for predicate in kept.driver.kept.sizes():
+    predicates = [p for p in kept.driver.kept.sizes() if not is_node(p.name)]
+    for predicate in predicates:
         table = kept.driver.kept.find(predicate)
         assert table is not None, "it has a size"
         facts = engine.select_asserted(table, engine.facts(table))
@@ -479,16 +484,30 @@ def _compare_with_fresh(store: Store, settings: Settings) -> str:
     fresh.add_program(living.program.without_facts())
     fresh.materialise(asserted)
     different = []
-    for predicate in dict.fromkeys((*kept.driver.kept.sizes(), *fresh.driver.kept.sizes())):
+    others = (p for p in fresh.driver.kept.sizes() if not is_node(p.name))
+    for predicate in dict.fromkeys((*predicates, *others)):
         tables = [r.driver.kept.find(predicate) for r in (kept, fresh)]
         rows = [set() if t is None else set(engine.supports(t)) for t in tables]
         if rows[0] != rows[1]:
             different.append(f"{predicate} ({len(rows[0] ^ rows[1]):,} facts)")
+    different += _compare_nodes(kept)
     if different:
         raise StoreError(
             f"{store.folder}: not what follows from the asserted facts: {', '.join(different[:5])}"
         )
     return f"{len(fresh):,} facts, and their supports, are what follows from the asserted ones"
+
+
+def _compare_nodes(kept: Reasoning[Any, Any, Any]) -> list[str]:
+    """The nodes of trees that are not what the tables, and the nodes below them, say."""
+    engine, driver = kept.engine, kept.driver
+    moments = Moments(driver.kept, driver.tuning.numbers)
+
+    def evaluate(node: AnyNode) -> dict[Row, int]:
+        return engine.weights(node.all_rows({read: moments.find_new(*read) for read in node.reads}))
+
+    nodes = driver.planning.nodes
+    return [str(p) for p, (_, rows) in kept.nodes().items() if rows != evaluate(nodes[p])]
 
 
 # Reading.

@@ -12,6 +12,7 @@ from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Engine, F, R, T
 from hdlog.ingest.intake import Intake, encode_table
 from hdlog.maintenance.trace import Event, Limits, Trace
+from hdlog.plan.written import WrittenPlans
 from hdlog.program.model import Predicate, Program
 from hdlog.program.types import attribute_layout
 from hdlog.reading.files import read_splits
@@ -71,7 +72,7 @@ class Work(Generic[R, F, T]):
         program: Program,
         settings: Settings,
         engine: Engine[R, F, T],
-        gate: Gate[T],
+        gate: Gate[F, T],
         chosen: tuple[str, str],
     ) -> None:
         self.store, self.settings = store, settings
@@ -79,11 +80,16 @@ class Work(Generic[R, F, T]):
         self.engine_name, self.why = chosen
         trace = Trace(Limits(settings.max_rounds, settings.max_facts), settings.tell)
         self.reasoner = Reasoning(engine, trace, settings.tuning)
+        self._planning = self.reasoner.driver.planning
+        self._plans: WrittenPlans | None = None
+        """those that the store has"""
         if store.is_new:
             self.reasoner.add_program(program)
         else:
             store.check_files()
-            self.reasoner.restore(program, gate)
+            known = gate.plans()
+            self.reasoner.restore(program, gate, known)
+            self._plans = None if known is None else self._planning.list_plans()
 
     def read(
         self, splits: Sequence[Split], program: Program, frames: Mapping[str, Any]
@@ -127,12 +133,14 @@ class Work(Generic[R, F, T]):
     def commit(self, added: int = 0, removed: int = 0, **more: Any) -> None:
         """Write what has changed, as the next version of the store; `rules` are names, dialects and texts."""
         self.settings.say("writing")
-        changes = self.gate.save(self.reasoner.stored_tables())
+        plans = self._planning.list_plans() if self._planning.have_changed_since(self._plans) else None
+        changes = self.gate.save(self.reasoner.stored_tables(), self.reasoner.stored_views(), plans)
         if "rules" in more:
             more["rules"] = self._write_rules(more["rules"])
         with interrupts.Guard():
             self.store.commit(added, removed, **{**changes, **more})
             self.gate.settle()
+            self._plans = plans or self._plans
 
     def _write_rules(self, rules: Sequence[tuple[str, str, str]]) -> tuple[RuleFile, ...]:
         return tuple(

@@ -25,6 +25,17 @@ from hdlog.program.renaming import substitute
 from hdlog.program.terms import Term, Variable
 from hdlog.tuning import Numbers
 
+_VIEW, _NODE = "#view-", "#node-"
+"""What names of nodes begin with, counted ones and others."""
+
+
+def is_view(name: str) -> bool:
+    return name.startswith(_VIEW)
+
+
+def is_node(name: str) -> bool:
+    return name.startswith((_VIEW, _NODE))
+
 
 @dataclass(frozen=True)
 class NodeRule:
@@ -65,7 +76,7 @@ def make_node(
     used = sorted((n for n in names if n in wanted), key=lambda n: names[n])
     heading = tuple(Variable(f"v{names[n]}") for n in used)
     text = f"{salt}{heading}{canonical}{counted}"
-    name = f"#{'view' if counted else 'node'}-{hashlib.sha1(text.encode()).hexdigest()[:12]}"
+    name = f"{_VIEW if counted else _NODE}{hashlib.sha1(text.encode()).hexdigest()[:12]}"
     head = Atom(name, heading)
     definition = Rule((head,), tuple(_flatten(canonical, nodes)))
     node = NodeRule(Rule((head,), canonical), definition, counted, estimate)

@@ -16,6 +16,7 @@ from hdlog.plan.bodies import Body
 from hdlog.plan.estimates import Statistics
 from hdlog.plan.joins import Antijoin, Extend, Join, JoinPlan, Meet, Select
 from hdlog.plan.joins import Step as JoinStep
+from hdlog.plan.nodes import is_view
 from hdlog.plan.planner import RulePlan, TreeNode, plan_rule
 from hdlog.program.model import (
     Aggregate,
@@ -168,14 +169,14 @@ def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) 
 
 
 def _is_view(node: TreeNode) -> bool:
-    return node.kept is not None and node.kept.name.startswith("#view")
+    return node.kept is not None and is_view(node.kept.name)
 
 
 def _size(driver: AnyDriver, predicate: Predicate) -> tuple[int, int]:
     if predicate in driver.kept.views:
         runs = driver.kept.views[predicate].runs
         return sum(driver.engine.count(r) for r in runs), sum(driver.engine.bytes(r) for r in runs)
-    table = driver.kept.tables[predicate]
+    table = driver.kept.table(predicate)
     return driver.engine.size(table), driver.engine.bytes(table)
 
 

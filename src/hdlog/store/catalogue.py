@@ -9,6 +9,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hdlog.plan.nodes import is_view
 from hdlog.program.model import Predicate
 from hdlog.store.disk import File
 from hdlog.store.store import Store, report_damage
@@ -26,6 +27,8 @@ SCHEMA = pa.schema(
 _OFTEN = 20
 """Questions that are answered by looking through all names; after them they get an index."""
 _MOST_FILES = 16
+_GONE = -1
+"""The number of a predicate that was dropped."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Catalogue:
         base, later = self._tables
         known = self._new.get(predicate) or later.get(predicate)
         if known is not None:
-            return known
+            return None if known.number == _GONE else known
         row = self._find_row(base, predicate)
         return None if row < 0 else _line(base, row)
 
@@ -99,12 +102,15 @@ class Catalogue:
         seen = set()
         for line in _lines(base):
             seen.add(line.predicate)
-            yield changed.get(line.predicate, line)
-        yield from (line for predicate, line in changed.items() if predicate not in seen)
+            now = changed.get(line.predicate, line)
+            if now.number != _GONE:
+                yield now
+        others = (line for predicate, line in changed.items() if predicate not in seen)
+        yield from (line for line in others if line.number != _GONE)
 
     def sizes(self) -> dict[Predicate, int]:
-        """How many facts each predicate has."""
-        return {line.predicate: line.rows for line in self.lines() if line.rows}
+        """How many facts each predicate has; views are none."""
+        return {line.predicate: line.rows for line in self.lines() if line.rows and not is_view(line.name)}
 
     def __len__(self) -> int:
         """How many numbers have been given."""
@@ -120,6 +126,11 @@ class Catalogue:
 
     def set(self, line: Line) -> None:
         self._new[line.predicate] = line
+
+    def drop(self, predicate: Predicate) -> None:
+        """Forget a predicate with all its rows, wherever they are: should it come again, it has another number."""
+        if self.find(predicate) is not None:
+            self._new[predicate] = Line(_GONE, *predicate)
 
     def forget_new(self) -> None:
         self._new, self._given = {}, 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -11,16 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.columnar.facts import Counts, Facts, keys_of, primary_order
+from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, primary_order
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tracking import Tracking
+from hdlog.maintenance.materialisation import View
+from hdlog.plan.nodes import is_view
+from hdlog.plan.written import WrittenPlans, write_plans
 from hdlog.program.model import Predicate
 from hdlog.reading.identifiers import StoreIds
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.disk import File
 from hdlog.store.facts import Rows, add_up, read_rows, write_facts
+from hdlog.store.gate import stored_plans
 from hdlog.store.image import (
     INDEXES,
     TABLES,
@@ -33,6 +38,7 @@ from hdlog.store.image import (
 from hdlog.store.manifest import Image
 from hdlog.store.store import Store
 from hdlog.store.term_ids import TermIds, index_of
+from hdlog.store.views import VIEWS, MappedViews, write_orders, write_views
 
 _PENDING, _SHARE = 50_000, 8
 """Rows that may wait to be replayed, and the share of all facts (one in so many) from which on the image is made anew."""
@@ -41,6 +47,21 @@ _WORTH_AN_INDEX = 100_000
 _SHORT_TABLE = 10_000
 """Facts up to which a table is one of many."""
 _TERMS = "terms"
+_COUNTS = 1
+"""Which of the supports counts the matches that a row of a view stands for."""
+ColumnarView = View[Facts, Table]
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """What is to be written of a predicate."""
+
+    predicate: Predicate
+    facts: Facts
+    supports: Sequence[Counts]
+    """differences of the four supports"""
+    source: Table | Facts
+    """all there is, or most of it"""
 
 
 class EmbeddedGate:
@@ -53,9 +74,17 @@ class EmbeddedGate:
         image = self._image = _find_image(store)
         arrays = None
         self._tables: MappedTables | None = None
+        self._views: MappedViews | None = None
         if image is not None:
             arrays = map_terms(store, image.files[_TERMS], engine)
             self._tables = MappedTables(store, image.files)
+            self._views = MappedViews(store, image.files)
+        self._mapped: dict[Predicate, tuple[Facts, set[Order]]] = {}
+        """views of the image that somebody has asked for, and the orders that it has of them"""
+        plans = stored_plans(store)
+        self._nodes = set() if plans is None else set(plans.nodes)
+        """what the store has of the trees of rules"""
+        self._plans = plans
         self.ids = TermIds(store, engine.dictionary, arrays)
         known = image.terms if image is not None else ()
         self.ids.read(
@@ -79,6 +108,31 @@ class EmbeddedGate:
     def find(self, predicate: Predicate) -> Table | None:
         line = self.catalogue.find(predicate)
         return None if line is None else self._restore(line)
+
+    def plans(self) -> WrittenPlans | None:
+        return self._plans
+
+    def find_runs(self, predicate: Predicate) -> tuple[Facts, ...]:
+        line = self.catalogue.find(predicate)
+        if line is None:
+            return ()
+        runs = []
+        mapped = self._views.find(line.number, self.engine.pairs, line.arity) if self._views else None
+        if mapped is not None:
+            self._mapped[predicate] = (mapped, set(mapped.indexes))
+            runs.append(mapped)
+        parts = list(self._later_rows(line))
+        if parts:
+            runs.append(self._read_view(line.arity, add_up(parts)))
+        return tuple(run for run in runs if len(run))
+
+    def _read_view(self, arity: int, rows: Rows) -> Facts:
+        """Rows of a view, with how their counts differ from those of the image."""
+        columns = [self.ids.engine_ids(c) for c in rows.columns[:arity]]
+        keys = keys_of(self.engine.pairs, columns, primary_order(arity), len(rows))
+        order = np.argsort(keys)
+        counts = rows.supports[_COUNTS][order]
+        return Facts(self.engine.pairs, arity, keys[order][counts != 0], counts[counts != 0])
 
     def _restore(self, line: Line) -> Table:
         table = self.engine.table(line.arity)
@@ -120,27 +174,29 @@ class EmbeddedGate:
 
     # Out.
 
-    def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
+    def save(
+        self,
+        tables: Mapping[Predicate, Table],
+        views: Mapping[Predicate, ColumnarView],
+        plans: WrittenPlans | None,
+    ) -> dict[str, Any]:
         manifest = self.store.manifest
         self.catalogue.forget_new()  # of a commit that failed
-        changed = [(p, t) for p, t in tables.items() if t.tracking is None or t.tracking.has_notes]
-        found = [(p, t, *self._changes_of(t)) for p, t in changed]
-        # Terms of many small tables get their ids together.
-        small = [facts for _, _, facts, _ in found if len(facts) < _SHORT_TABLE]
-        ids = iter(self._store_ids([c for facts in small for c in facts.columns()]))
-        parts = []
-        for predicate, table, facts, supports in found:
-            columns = facts.columns() if len(facts) >= _SHORT_TABLE else ()
-            own = [self.ids.store_ids(c) for c in columns] or list(islice(ids, facts.arity))
-            parts.append(self._rows_to_write(predicate, table, own, supports))
-        parts = sorted((part for part in parts if len(part)), key=lambda part: part.number)
-        total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in parts)
+        nodes = self._nodes if plans is None else set(plans.nodes)
+        self._drop_nodes(nodes, tables, views)
+        changed = {p: t for p, t in tables.items() if t.tracking is None or t.tracking.has_notes}
+        found = [_Changed(p, *self._changes_of(t), t) for p, t in changed.items()]
+        found += [_change_of_view(self.engine, p, v) for p, v in views.items() if v.unsaved != ()]
+        parts = self._number_rows(found)
+        counted = [part for part in parts if part.number not in self._view_numbers(views)]
+        total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in counted)
         waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
         renews = self._image is None or waiting > max(_PENDING, total // _SHARE)
         index = index_of(self.ids.all_ids()) if renews else {}
         files = write_facts(self.store, parts)
         terms, skolems, typed = self.ids.write()
-        changes = {
+        asserted = sum(int(p.supports[0].sum()) for p in parts)
+        changes: dict[str, Any] = {
             "facts": (*manifest.facts, *files),
             "terms": (*manifest.terms, *terms),
             "skolems": (*manifest.skolems, *skolems),
@@ -149,18 +205,57 @@ class EmbeddedGate:
             "typed": manifest.typed or typed,
             "counts": {
                 "facts": total,
-                "asserted": manifest.counts.get("asserted", 0) + sum(int(p.supports[0].sum()) for p in parts),
+                "asserted": manifest.counts.get("asserted", 0) + asserted,
                 "terms": manifest.counts.get("terms", 0) + sum(f.rows for f in terms),
                 "skolems": manifest.counts.get("skolems", 0) + sum(f.rows for f in skolems),
                 "predicates": len(self.catalogue),
             },
         }
+        if plans is not None:
+            changes["plans"] = self.store.write_bytes("plans", "json", write_plans(plans), len(plans.plans))
         if renews:
-            changes["image"] = self._write_image(tables, index, changes)
+            changes["image"] = self._write_image(tables, views, index, changes)
         else:
             changes["image"] = self._add_indexes(tables)
-        self._settle = lambda: self._note_saved([t for _, t in changed], files, index)
+
+        def settle() -> None:
+            self._nodes = nodes
+            for view in views.values():
+                view.unsaved = ()
+            self._note_saved(list(changed.values()), files, index)
+
+        self._settle = settle
         return changes
+
+    def _drop_nodes(
+        self,
+        nodes: set[Predicate],
+        tables: Mapping[Predicate, Table],
+        views: Mapping[Predicate, ColumnarView],
+    ) -> None:
+        """What nodes that are gone have kept, and those that were made anew."""
+        gone = self._nodes - nodes
+        gone |= {p for p in self._nodes if p in views and views[p].unsaved is None}
+        gone |= {p for p in self._nodes if p in tables and tables[p].tracking is None}
+        for predicate in gone:
+            self.catalogue.drop(predicate)
+
+    def _view_numbers(self, views: Iterable[Predicate]) -> set[int]:
+        lines = (self.catalogue.find(p) for p in views)
+        return {line.number for line in lines if line is not None}
+
+    def _number_rows(self, found: Sequence[_Changed]) -> list[Rows]:
+        """What is to be written, by the numbers of predicates."""
+        # Terms of many small tables get their ids together.
+        small = [c.facts for c in found if len(c.facts) < _SHORT_TABLE]
+        ids = iter(self._store_ids([c for facts in small for c in facts.columns()]))
+        parts = []
+        for change in found:
+            facts = change.facts
+            columns = facts.columns() if len(facts) >= _SHORT_TABLE else ()
+            own = [self.ids.store_ids(c) for c in columns] or list(islice(ids, facts.arity))
+            parts.append(self._rows_to_write(change, own))
+        return sorted((part for part in parts if len(part)), key=lambda part: part.number)
 
     def _add_indexes(self, tables: Mapping[Predicate, Table]) -> Image | None:
         """The image with indexes of large tables that had to be made, so that the next one need not."""
@@ -173,10 +268,19 @@ class EmbeddedGate:
                 assert line is not None, "it is mapped"
                 made += [(line.number, order, keys) for order, keys in table.made_indexes.items()]
             table.made_indexes = {}
-        if not made:
-            return image
-        name = f"{INDEXES}{len(image.files)}"
-        return replace(image, files={**image.files, name: write_indexes(self.store, made)})
+        files = dict(image.files)
+        if made:
+            files[f"{INDEXES}{len(files)}"] = write_indexes(self.store, made)
+        orders = [
+            (self.catalogue.number(predicate).number, facts, set(facts.indexes) - known)
+            for predicate, (facts, known) in self._mapped.items()
+            if len(facts) > _WORTH_AN_INDEX and set(facts.indexes) - known
+        ]
+        if orders:
+            files[f"{VIEWS}-{len(files)}"] = write_orders(self.store, orders)
+            for facts, known in self._mapped.values():
+                known |= set(facts.indexes)
+        return replace(image, files=files)
 
     def compact(self) -> dict[str, Any]:
         lines = sorted((line for line in self.catalogue.lines() if line.rows), key=lambda line: line.number)
@@ -187,7 +291,7 @@ class EmbeddedGate:
         terms = self.ids.write_all()
         changes: dict[str, Any] = {"facts": files, "terms": terms, "skolems": self.store.manifest.skolems}
         changes["catalogue"] = self.catalogue.write_all()
-        changes["image"] = self._write_image(tables, index, changes)
+        changes["image"] = self._write_image(tables, {}, index, changes)
         self._settle = lambda: self._note_saved([], files, index)
         return changes
 
@@ -212,6 +316,8 @@ class EmbeddedGate:
             self._image = self.store.manifest.image
             assert self._image is not None, "it was just made"
             self._tables = MappedTables(self.store, self._image.files)
+            self._views = MappedViews(self.store, self._image.files)
+            self._mapped = {}
             self._waiting, self._read = [], {}
         else:
             self._waiting += files
@@ -231,40 +337,67 @@ class EmbeddedGate:
             self.ids.store_ids(np.concatenate(columns)), np.cumsum([len(c) for c in columns])[:-1]
         )
 
-    def _rows_to_write(
-        self, predicate: Predicate, table: Table, columns: Sequence[StoreIds], supports: Sequence[Counts]
-    ) -> Rows:
-        changed = len(supports[0])
-        line = self.catalogue.number(predicate) if changed or len(table) else Line(-1, *predicate)
-        rows = Rows(line.number, columns, supports)
-        if changed:
+    def _rows_to_write(self, change: _Changed, columns: Sequence[StoreIds]) -> Rows:
+        rows, supports = len(change.facts), change.supports
+        known = rows or len(change.source)
+        line = self.catalogue.number(change.predicate) if known else Line(-1, *change.predicate)
+        if rows:
             asserted, live = int(supports[0].sum()), int(supports[3].sum())
             self.catalogue.set(
                 replace(
                     line,
                     rows=line.rows + live,
                     asserted=line.asserted + asserted,
-                    distinct=line.distinct or _count_distinct(table),
+                    distinct=line.distinct or _count_distinct(change.source),
                 )
             )
-        return rows.sort()
+        return Rows(line.number, columns, supports).sort()
 
     def _write_image(
         self,
         tables: Mapping[Predicate, Table],
+        views: Mapping[Predicate, ColumnarView],
         index: Mapping[str, NDArray[Any]],
         changes: Mapping[str, Any],
     ) -> Image:
-        lines = sorted(self.catalogue.lines(), key=lambda line: line.number)
+        lines = sorted((line for line in self.catalogue.lines() if line.rows), key=lambda line: line.number)
         everything = (
-            (line.number, tables.get(line.predicate) or self._restore(line)) for line in lines if line.rows
+            (line.number, tables.get(line.predicate) or self._restore(line))
+            for line in lines
+            if not is_view(line.name)
         )
+        counted = (self._whole_view(line, views) for line in lines if is_view(line.name))
         files = {
             TABLES: write_tables(self.store, everything),
+            VIEWS: write_views(self.store, counted),
             _TERMS: write_terms(self.store, self.engine, index),
         }
         paths = {kind: tuple(f.path for f in changes[kind]) for kind in ("facts", "terms", "skolems")}
         return Image(files, paths["facts"], paths["terms"] + paths["skolems"])
+
+
+    def _whole_view(
+        self, line: Line, views: Mapping[Predicate, ColumnarView]
+    ) -> tuple[int, Facts, set[Order]]:
+        """A view in one piece, with the orders that are worth keeping."""
+        view = views.get(line.predicate)
+        runs = self.find_runs(line.predicate) if view is None else view.runs
+        return line.number, self.engine.plus(runs, line.arity), {order for run in runs for order in run.indexes}
+
+
+def _change_of_view(engine: ColumnarEngine, predicate: Predicate, view: ColumnarView) -> _Changed:
+    """How the counts of a view have changed since they were written, or all of one that never was."""
+    runs = view.runs
+    change = engine.plus(runs if view.unsaved is None else view.unsaved, predicate.arity)
+    after = np.zeros(len(change), np.int64)
+    for run in runs:
+        at = locate(run.keys, change.keys)
+        after[at >= 0] += run.weights()[at[at >= 0]]
+    before = after - change.weights()
+    live = (after != 0).astype(np.int64) - (before != 0)
+    nothing = np.zeros(len(change), np.int64)
+    supports = (nothing, change.weights(), nothing, live)
+    return _Changed(predicate, change, supports, max(runs, key=len, default=change))
 
 
 def _find_image(store: Store) -> Image | None:
@@ -275,7 +408,7 @@ def _find_image(store: Store) -> Image | None:
     return image
 
 
-def _count_distinct(table: Table) -> tuple[float, ...]:
-    if table.arity < 2:
-        return (float(len(table)),) * table.arity
-    return tuple(float(table.distinct((i,))) for i in range(table.arity))
+def _count_distinct(source: Table | Facts) -> tuple[float, ...]:
+    if source.arity < 2:
+        return (float(len(source)),) * source.arity
+    return tuple(float(source.distinct((i,))) for i in range(source.arity))

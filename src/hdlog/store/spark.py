@@ -13,15 +13,20 @@ from pyspark.sql import DataFrame
 
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Frame, union
+from hdlog.engines.spark.relation import Facts
 from hdlog.engines.spark.table import Content, Run, Table
 from hdlog.errors import ClashingTerms
 from hdlog.ingest.parsing import FACT
 from hdlog.ingest.pipeline import Deduplicator, Parsed
+from hdlog.maintenance.materialisation import View
+from hdlog.plan.nodes import is_node
+from hdlog.plan.written import WrittenPlans
 from hdlog.program.model import Predicate
 from hdlog.store import disk
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.disk import File
 from hdlog.store.facts import SUPPORTS
+from hdlog.store.gate import stored_plans
 from hdlog.store.store import Store
 
 _FACTS_OF_A_PARTITION = 4_000_000
@@ -86,10 +91,23 @@ class SparkGate:
             chosen = chosen.where(" OR ".join(f"{s} <> 0" for s in _STATE.values()))
         return Run(chosen, line.rows, line.rows)
 
+    def plans(self) -> None:
+        """Rules are planned anew: what pays in process need not pay here."""
+
+    def find_runs(self, predicate: Predicate) -> tuple[Facts, ...]:
+        raise AssertionError("without plans there are no views")
+
     # Out.
 
-    def save(self, tables: Mapping[Predicate, Table]) -> dict[str, Any]:
+    def save(
+        self,
+        tables: Mapping[Predicate, Table],
+        views: Mapping[Predicate, View[Facts, Table]],
+        plans: WrittenPlans | None,
+    ) -> dict[str, Any]:
         self.catalogue.forget_new()  # of a commit that failed
+        self._drop_nodes()
+        tables = {p: t for p, t in tables.items() if not is_node(p.name)}
         self._check_terms()
         changed = {p: t for p, t in tables.items() if t.has_changed}
         lines = {p: self.catalogue.number(p) for p in changed}
@@ -115,6 +133,7 @@ class SparkGate:
             "catalogue": self.catalogue.write(),
             "clashes": dictionary.clashes,
             "typed": dictionary.typed,
+            "plans": None,
             "counts": {
                 "facts": counts.get("facts", 0) + sum(live for live, _ in figures.values()),
                 "asserted": counts.get("asserted", 0) + sum(asserted for _, asserted in figures.values()),
@@ -125,6 +144,12 @@ class SparkGate:
         }
         self._settle = lambda: self._note_saved(changed.values())
         return changes
+
+    def _drop_nodes(self) -> None:
+        """What the embedded engine keeps for trees of rules, which this one does not maintain."""
+        known = stored_plans(self.store)
+        for predicate in known.nodes if known is not None else ():
+            self.catalogue.drop(predicate)
 
     def _check_terms(self) -> None:
         try:
@@ -202,6 +227,7 @@ class SparkGate:
             self.catalogue.set(replace(line, rows=row["rows"], asserted=row["rows"], distinct=distinct))
 
     def compact(self) -> dict[str, Any]:
+        self._drop_nodes()
         lines = {line.predicate: line for line in self.catalogue.lines() if line.rows}
         frames = {}
         for line in lines.values():
@@ -216,6 +242,7 @@ class SparkGate:
             "facts": files,
             "terms": self._write(terms, "terms", ["id"]) if several else self.store.manifest.terms,
             "catalogue": self.catalogue.write_all(),
+            "plans": None,
             "image": None,
         }
 

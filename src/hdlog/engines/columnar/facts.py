@@ -91,8 +91,10 @@ class Facts:
     arity: int
     keys: Keys
     counts: Counts | None = None
-    _indexes: dict[Order, tuple[Keys, Counts | None]] = field(default_factory=dict, repr=False)
-    _distinct: dict[tuple[int, ...], int] = field(default_factory=dict, repr=False)
+    indexes: dict[Order, tuple[Keys, Counts | None]] = field(default_factory=dict, repr=False)
+    """in other orders, as far as somebody has asked for them"""
+    counted: dict[tuple[int, ...], int] = field(default_factory=dict, repr=False)
+    """how many values columns have together, likewise"""
 
     def __post_init__(self) -> None:
         if CHECKED:
@@ -109,19 +111,19 @@ class Facts:
         """Keys in another order, with their counts; made once."""
         if order == primary_order(self.arity):
             return self.keys, self.counts
-        if order not in self._indexes:
+        if order not in self.indexes:
             keys = keys_of(self.pairs, self.columns(), order, len(self))
-            self._indexes[order] = sort_keys(keys, self.counts)
-        return self._indexes[order]
+            self.indexes[order] = sort_keys(keys, self.counts)
+        return self.indexes[order]
 
     def has_index(self, order: Order) -> bool:
-        return order == primary_order(self.arity) or order in self._indexes
+        return order == primary_order(self.arity) or order in self.indexes
 
     def distinct(self, bound: tuple[int, ...]) -> int:
         """How many values the bound columns have together."""
-        if bound not in self._distinct:
-            self._distinct[bound] = self._count_distinct(bound)
-        return self._distinct[bound]
+        if bound not in self.counted:
+            self.counted[bound] = self._count_distinct(bound)
+        return self.counted[bound]
 
     def _count_distinct(self, bound: tuple[int, ...]) -> int:
         order = (bound, tuple(i for i in range(self.arity) if i not in bound))
@@ -133,11 +135,11 @@ class Facts:
         return int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
 
     def forget_indexes(self) -> None:
-        self._indexes, self._distinct = {}, {}
+        self.indexes, self.counted = {}, {}
 
     @property
     def nbytes(self) -> int:
-        arrays = [(self.keys, self.counts), *self._indexes.values()]
+        arrays = [(self.keys, self.counts), *self.indexes.values()]
         return sum(array.nbytes for pair in arrays for array in pair if array is not None)
 
     def weights(self) -> Counts:
