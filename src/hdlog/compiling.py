@@ -58,6 +58,11 @@ class Kernel(Generic[P, Result]):
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> Result:
         return self._run(*arguments, **named)
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it runs at full speed without further ado."""
+        return self._dispatcher is not None
+
     def _weigh(self, *arguments: P.args, **named: P.kwargs) -> Result:
         """Run it as Python while there is little to do."""
         elements = 8 + sum(a.size for a in arguments[self._work] if isinstance(a, np.ndarray))

@@ -251,9 +251,7 @@ class Reasoning(Generic[R, F, T]):
             self._has_failed = True
             raise
 
-    def restore(
-        self, program: Program, source: TableSource[F, T], plans: WrittenPlans | None = None
-    ) -> None:
+    def restore(self, program: Program, source: TableSource[F, T], plans: WrittenPlans | None = None) -> None:
         """Take a program over tables that are kept elsewhere, with its materialisation in them: nothing is evaluated.
 
         `plans` say how its rules were evaluated; what the nodes of these keep is there, too.

@@ -6,11 +6,12 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hdlog.engines.columnar import kernels
-from hdlog.engines.columnar.kernels import hashing, meeting, merging, searching
+from hdlog.engines.columnar.kernels import hashing, meeting, merging, searching, sorting
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
 
 SMALL = st.integers(0, 40)
@@ -248,3 +249,35 @@ def test_keys_get_ids_in_a_hash_table_and_keep_them_in_a_larger_one(batches: lis
     ids = np.empty(61, np.uint32)
     assert hashing.intern(asked, larger, stored, size, ids, False) == size
     assert ids.tolist() == [known.get(key, 0xFFFFFFFF) for key in range(61)]
+
+
+WIDE = st.lists(
+    st.one_of(SMALL, st.integers(0, 2**64 - 1), KEYS.map(lambda k: k[0] if k else 0)), max_size=30
+)
+
+
+@given(WIDE.filter(bool), st.data())
+def test_digits_sort_keys_and_what_stands_beside_them(keys: list[int], data: st.DataObject) -> None:
+    beside = data.draw(st.one_of(st.just([]), st.just(list(range(len(keys))))))
+    given_keys, carried = np.array(keys, np.uint64), np.array(beside, np.int64)
+    ordered, moved = sorting.sort_digits(
+        given_keys, carried, np.empty_like(given_keys), np.empty_like(carried)
+    )
+    expected = sorted(range(len(keys)), key=lambda i: keys[i])
+    assert ordered.tolist() == sorted(keys)
+    assert moved.tolist() == (expected if beside else [])
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 1025, 40_000, 60_000])
+def test_sorting_agrees_with_numpy_at_every_size(size: int) -> None:
+    chance = np.random.default_rng(size)
+    keys = chance.integers(0, 2**63, size).astype(np.uint64) >> np.uint64(chance.integers(0, 60))
+    signed = chance.integers(-50, 50, size)
+    stable = np.argsort(keys, kind="stable")
+    assert (sorting.sort(keys.copy()) == keys[stable]).all()
+    assert (sorting.sort_places(stable.copy()) == np.arange(size)).all()
+    ordered, carried = sorting.sort_with(keys, signed)
+    assert (ordered == keys[stable]).all()
+    assert (carried == signed[stable]).all()
+    for numbers in (keys, signed, (keys >> np.uint64(33)).astype(np.uint32)):
+        assert (sorting.order_of(numbers) == np.argsort(numbers, kind="stable")).all()

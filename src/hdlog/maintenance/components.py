@@ -125,9 +125,12 @@ class Component(Generic[R, F, T]):
         return predicate in self.members
 
 
+_WITH_NODES = (ViewModule, HypertreeModule, AggregateModule)
+
+
 def nodes_of(module: Module[Any, Any]) -> Sequence[Node[Any, Any, Any]]:
     """The nodes of what a rule is evaluated over."""
-    return module.nodes if isinstance(module, ViewModule | HypertreeModule | AggregateModule) else ()
+    return module.nodes if isinstance(module, _WITH_NODES) else ()
 
 
 def literals_of(modules: Iterable[Module[F, T]]) -> dict[Read, None]:

@@ -41,6 +41,8 @@ class Matcher(Generic[R, F, T]):
         self.tuning = tuning
         self.meets = in_node and tuning.worst_case_optimal
         self.collapses = in_node and tuning.sum_product
+        self._is_alone = len(self.body.literals) == 1 and not self.body.early
+        """whether there is nothing to do but to look at the facts of one literal"""
         self.plans: dict[Start, tuple[JoinPlan, tuple[float, ...]]] = {}
         """with the sizes that each was made for"""
         self.rows: dict[Start, list[int]] = {}
@@ -55,7 +57,7 @@ class Matcher(Generic[R, F, T]):
         if start != number:
             return self._match_from(start, number, versions)
         rows = self.engine.scan(delta, literal.atom.terms)
-        return self._run((start, number), versions, rows)
+        return rows if self._is_alone else self._run((start, number), versions, rows)
 
     def match_all(self, versions: list[Version[F, T]]) -> R:
         if self.meets and self.body.positive:

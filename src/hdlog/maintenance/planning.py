@@ -55,6 +55,8 @@ class Planning(Generic[R, F, T]):
         """nodes that this update has come to"""
         self._pairs: dict[Agreement, float] = {}
         """what this update has found out of pairs of facts that agree"""
+        self._may_go_over: dict[Rule, bool] = {}
+        """as far as somebody has asked"""
         self._has_changed = False
         """whether a rule is gone, or evaluated in another way, since unused nodes were dropped"""
 
@@ -67,6 +69,7 @@ class Planning(Generic[R, F, T]):
         """The rules there are from now on; those that stay are evaluated as before."""
         self.engine.note(partial(setattr, self, "rules", self.rules))
         self.rules = {rule: self.rules.get(rule) or Planned(self._module(rule)) for rule in rules}
+        self._may_go_over = {}
         self._has_changed = True
 
     # Kept in a store.
@@ -92,7 +95,9 @@ class Planning(Generic[R, F, T]):
                 continue
             rule = planned.module.rule  # which knows where it was read
             plan = replace(plan, rule=rule)
-            module = planned.module if plan.method == "standard" and not plan.nodes else self.make_module(plan)
+            module = (
+                planned.module if plan.method == "standard" and not plan.nodes else self.make_module(plan)
+            )
             self.rules[rule] = Planned(module, plan, sizes)
             for node in nodes_of(module):
                 if node.predicate not in self.nodes:
@@ -142,7 +147,7 @@ class Planning(Generic[R, F, T]):
         sizes = {p: statistics.size(p) for p, _ in sources}
         if not any(sizes.values()):
             return
-        if recursive and self.is_revisable(rule) and may_multiply(rule):
+        if recursive and self.may_go_over(rule):
             # What its facts will be nobody knows yet; it begins where it risks least.
             if planned.plan is None:
                 why = "recursive: a join plan as long as that makes few rows"
@@ -163,6 +168,13 @@ class Planning(Generic[R, F, T]):
             return False
         method = rule.method or self.tuning.method
         return method == "combined" and self.tuning.revision and self.engine.hints.counts_rows
+
+    def may_go_over(self, rule: Rule) -> bool:
+        """Whether a join plan for a rule may turn out to be worse than a tree."""
+        known = self._may_go_over.get(rule)
+        if known is None:
+            known = self._may_go_over[rule] = self.is_revisable(rule) and may_multiply(rule)
+        return known
 
     def change_module(self, rule: Rule, module: Module[F, T], plan: RulePlan) -> None:
         """In the midst of an update."""

@@ -29,7 +29,7 @@ from hdlog.maintenance.planning import Planning
 from hdlog.maintenance.rounds import Round
 from hdlog.maintenance.standard import StandardModule
 from hdlog.maintenance.views import ViewModule
-from hdlog.plan.planner import RulePlan, may_multiply, plan_joins, plan_tree
+from hdlog.plan.planner import RulePlan, plan_joins, plan_tree
 from hdlog.program.model import Rule
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Revision(Generic[R, F, T]):
                 users.setdefault(self.planning.nodes.get(node.predicate, node), []).append(module.rule)
             if isinstance(module, StandardModule):
                 module.meter.reset()
-                if self.planning.is_revisable(module.rule) and may_multiply(module.rule):
+                if self.planning.may_go_over(module.rule):
                     ask = partial(self._ask_joins, module.rule, component.is_recursive(module))
                     module.meter.reset(self._account(module.rule).bound, ask)
         for node, rules in users.items():

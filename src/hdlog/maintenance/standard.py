@@ -13,7 +13,8 @@ from hdlog.maintenance.changes import Changes, Heads, Versions, is_void
 from hdlog.maintenance.matching import Matcher, apply_built_in
 from hdlog.maintenance.meters import Meter
 from hdlog.plan.joins import plan_conclusion
-from hdlog.program.model import Bind, Filter, Rule
+from hdlog.program.model import Atom, Bind, Filter, Rule
+from hdlog.program.terms import Variable
 from hdlog.tuning import Tuning
 
 
@@ -40,8 +41,12 @@ class StandardModule(Generic[R, F, T]):
         bound |= {i.variable.name for i in self.body.early if isinstance(i, Bind)}
         self._last_steps = plan_conclusion(self.body.last, bound)
         self._needed_last = sorted(self.body.find_needed((), ()))
+        self._is_copy = _copies(rule)
 
     def derive(self, changes: Changes[F, T]) -> Heads[F]:
+        if self._is_copy:
+            delta = changes[self.reads[0]].delta
+            return {} if self.engine.is_empty(delta) else dict.fromkeys(range(len(self.rule.heads)), delta)
         if self.matcher.meets and self.is_upheaval(changes):
             return self.derive_difference(changes)
         matches: list[R] = []
@@ -98,6 +103,15 @@ class StandardModule(Generic[R, F, T]):
         for step in self._last_steps:
             rows = apply_built_in(self.engine, step, rows)
         return project_heads(self.engine, self.rule, rows, range(len(self.rule.heads)))
+
+
+def _copies(rule: Rule) -> bool:
+    """Whether the facts of the heads are just those of the only atom: a class in another, a property in another."""
+    if len(rule.body) != 1 or not isinstance(rule.body[0], Atom):
+        return False
+    terms = rule.body[0].terms
+    distinct = {t for t in terms if isinstance(t, Variable)}
+    return len(distinct) == len(terms) and all(head.terms == terms for head in rule.heads)
 
 
 def project_heads(engine: Engine[R, F, T], rule: Rule, rows: R, numbers: Iterable[int]) -> Heads[F]:

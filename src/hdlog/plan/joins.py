@@ -98,7 +98,8 @@ def plan_join(
 ) -> JoinPlan:
     """The plan from a literal on.
 
-    It `meets` if worst-case optimal steps may be taken. Unless it may `reorder`, literals come in the order of the text.
+    It `meets` if worst-case optimal steps may be taken. Unless it may `reorder`, literals come in the order of the text, but for those that
+    share no variable with what is bound: they wait.
     """
     return _Builder(body, start, fan_out, meets, reorder).plan()
 
@@ -202,15 +203,18 @@ class _Builder:
     def _in_order_of_text(self, waiting: list[int]) -> Iterator[Taken]:
         """Nothing is estimated; literals that meet are taken together all the same."""
         while waiting:
-            free = self._find_free(waiting[0])
-            taken = tuple(waiting[:1])
-            if self._can_meet(waiting[0], free):
-                taken = tuple(n for n in waiting if self._find_free(n) == free and self._can_meet(n, free))
+            first = next((n for n in waiting if self._is_connected(n)), waiting[0])
+            free = self._find_free(first)
+            meeting = [n for n in waiting if self._find_free(n) == free and self._can_meet(n, free)]
+            taken = tuple(meeting) if first in meeting else (first,)
             waiting = [n for n in waiting if n not in taken]
             yield Taken(taken, 0.0, 0.0, False)
 
     def _find_free(self, number: int) -> frozenset[str]:
         return self.body.literals[self.body.positive[number]].names - self.bound
+
+    def _is_connected(self, number: int) -> bool:
+        return bool(self.body.literals[self.body.positive[number]].names & self.bound)
 
     def _can_meet(self, number: int, free: frozenset[str]) -> bool:
         atom = self.body.literals[self.body.positive[number]].atom

@@ -81,7 +81,9 @@ def write_plans(written: WrittenPlans) -> bytes:
 def read_plans(data: bytes) -> WrittenPlans:
     try:
         content = json.loads(data)
-        plans = tuple((_expect(RulePlan, _read(plan)), _read_sizes(sizes)) for plan, sizes in content["plans"])
+        plans = tuple(
+            (_expect(RulePlan, _read(plan)), _read_sizes(sizes)) for plan, sizes in content["plans"]
+        )
         return WrittenPlans(plans, tuple(Predicate(*p) for p in content["inner"]))
     except (ValueError, TypeError, KeyError) as error:
         raise UnreadablePlans(str(error)) from None

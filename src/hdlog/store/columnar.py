@@ -14,6 +14,7 @@ from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, primary_order
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.kernels.searching import locate
+from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tracking import Tracking
@@ -130,7 +131,7 @@ class EmbeddedGate:
         """Rows of a view, with how their counts differ from those of the image."""
         columns = [self.ids.engine_ids(c) for c in rows.columns[:arity]]
         keys = keys_of(self.engine.pairs, columns, primary_order(arity), len(rows))
-        order = np.argsort(keys)
+        order = order_of(keys)
         counts = rows.supports[_COUNTS][order]
         return Facts(self.engine.pairs, arity, keys[order][counts != 0], counts[counts != 0])
 
@@ -163,7 +164,7 @@ class EmbeddedGate:
     def _replay(self, table: Table, rows: Rows) -> None:
         columns = [self.ids.engine_ids(c) for c in rows.columns[: table.arity]]
         keys = keys_of(self.engine.pairs, columns, primary_order(table.arity), len(rows))
-        order = np.argsort(keys)
+        order = order_of(keys)
         asserted, fixed, recursive, _ = (s[order] for s in rows.supports)
         if table.runs:
             replay(table, keys[order], (asserted, fixed, recursive))
@@ -375,14 +376,17 @@ class EmbeddedGate:
         paths = {kind: tuple(f.path for f in changes[kind]) for kind in ("facts", "terms", "skolems")}
         return Image(files, paths["facts"], paths["terms"] + paths["skolems"])
 
-
     def _whole_view(
         self, line: Line, views: Mapping[Predicate, ColumnarView]
     ) -> tuple[int, Facts, set[Order]]:
         """A view in one piece, with the orders that are worth keeping."""
         view = views.get(line.predicate)
         runs = self.find_runs(line.predicate) if view is None else view.runs
-        return line.number, self.engine.plus(runs, line.arity), {order for run in runs for order in run.indexes}
+        return (
+            line.number,
+            self.engine.plus(runs, line.arity),
+            {order for run in runs for order in run.indexes},
+        )
 
 
 def _change_of_view(engine: ColumnarEngine, predicate: Predicate, view: ColumnarView) -> _Changed:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of
 from hdlog.engines.columnar.kernels import Flags, Keys
+from hdlog.engines.columnar.kernels.sorting import sort
 from hdlog.engines.columnar.table import Table
 from hdlog.store.disk import File
 from hdlog.store.segments import Arrays, Parts, map_segment, write_segment
@@ -167,7 +168,7 @@ def _index_keys(table: Table, facts: Facts, order: Order) -> Keys:
     runs = table.indexes[order].runs
     if len(runs) == 1 and len(runs[0]) == len(facts) and not len(runs[0].dead):
         return runs[0].keys
-    return np.sort(keys_of(table.pairs, facts.columns(), order, len(facts)))
+    return sort(keys_of(table.pairs, facts.columns(), order, len(facts)))
 
 
 def write_terms(store: Store, engine: ColumnarEngine, index: Arrays) -> File:

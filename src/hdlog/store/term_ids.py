@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.reading.identifiers import (
     INTEGER_LIMIT,
     INTEGERS,
@@ -164,7 +165,7 @@ class TermIds:
         members = np.concatenate([own for _, own, _ in groups])
         sizes = [len(own) for _, own, _ in groups]
         kind, place = np.repeat(np.arange(len(groups)), sizes), np.concatenate([np.arange(n) for n in sizes])
-        order = np.argsort(members)
+        order = order_of(members)
         latest = np.zeros(len(members), np.uint32)
         ends = np.cumsum(sizes)
         for (_, _, arguments), first, last in zip(groups, ends - sizes, ends, strict=True):
@@ -191,7 +192,7 @@ class TermIds:
         """The ids of texts: their hashes, but for those whose hash belongs to another text."""
         texts = self.dictionary.text_array(ids).cast(pa.string())
         hashes = text_ids(texts, self.clashes)
-        order = np.argsort(hashes, kind="stable")
+        order = order_of(hashes)
         again = np.zeros(len(ids), np.bool_)
         again[order[1:]] = hashes[order[1:]] == hashes[order[:-1]]
         for place in np.flatnonzero(again | (self._find(hashes) >= 0)).tolist():
@@ -243,7 +244,7 @@ class TermIds:
 
 def index_of(store_ids: StoreIds) -> dict[str, NDArray[Any]]:
     """The ids of terms in the store, by those of the engine, and how to find them."""
-    order = np.argsort(store_ids, kind="stable")
+    order = order_of(store_ids)
     return {"store_ids": store_ids, "sorted_ids": store_ids[order], "sorted_places": order.astype(np.uint32)}
 
 
@@ -263,7 +264,7 @@ class _Index:
 
     def extend(self, ids: StoreIds, places: Ids) -> _Index:
         both, all_places = np.concatenate([self.ids, ids]), np.concatenate([self.places, places])
-        order = np.argsort(both, kind="stable")
+        order = order_of(both)
         return _Index(both[order], all_places[order])
 
 

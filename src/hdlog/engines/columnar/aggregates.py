@@ -29,6 +29,7 @@ from hdlog.engines.columnar.groups import (
     sum_members,
 )
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.engines.columnar.keys import part
 from hdlog.engines.columnar.order import order_ranks
 from hdlog.engines.columnar.relation import Relation
@@ -82,7 +83,7 @@ class Aggregator:
         rows = self.match(start, version)
         keys = [rows.columns[v.name] for v in self.group]
         group = part(self.engine.pairs, keys, len(rows))
-        order = np.argsort(group, kind="stable")
+        order = order_of(group)
         ordered = group[order]
         firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(rows) else order
         values = ordered if self.value is None else rows.columns[self.value][order]

@@ -9,6 +9,7 @@ import numpy as np
 from hdlog.engines.columnar.context import Context
 from hdlog.engines.columnar.facts import Facts, empty_facts, gather, keys_of, primary_order, sum_facts, union
 from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.kernels.sorting import sort
 
 
 class FactSets(Context):
@@ -42,4 +43,4 @@ class FactSets(Context):
         parts = [p for p in parts if len(p)]
         if len(parts) < 2:
             return parts[0].once() if parts else self.no_facts(arity)
-        return Facts(self.pairs, arity, np.sort(np.concatenate([p.keys for p in parts])))
+        return Facts(self.pairs, arity, sort(np.concatenate([p.keys for p in parts])))

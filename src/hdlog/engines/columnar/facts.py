@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hdlog.engines.columnar.kernels import Ids, Keys
 from hdlog.engines.columnar.kernels.merging import count_keys, merge_add, merge_order
 from hdlog.engines.columnar.kernels.searching import locate
+from hdlog.engines.columnar.kernels.sorting import sort, sort_with
 from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
 from hdlog.errors import TooManyDerivations
 
@@ -183,32 +184,7 @@ def count_values(column: Ids) -> int | None:
 def sort_keys(keys: Keys, counts: Counts | None) -> tuple[Keys, Counts | None]:
     if (keys[1:] >= keys[:-1]).all():
         return keys, counts
-    if counts is None:
-        return np.sort(keys), None
-    return _sort_counted(keys, counts)
-
-
-def _sort_counted(keys: Keys, counts: Counts) -> tuple[Keys, Counts]:
-    """Sorted by key. Where both fit in 64 bits together they are sorted as one number, several times faster."""
-    if (keys[1:] >= keys[:-1]).all():
-        return keys, counts
-    right = int((keys & _LOW).max()).bit_length()
-    left = int(keys.max() >> _HALF).bit_length()
-    least = int(counts.min())
-    extra = (int(counts.max()) - least).bit_length()
-    if left + right + extra > 64:
-        order = np.argsort(keys)
-        return keys[order], counts[order]
-    packed = (keys >> _HALF) << np.uint64(right)
-    packed |= keys & _LOW
-    packed <<= np.uint64(extra)
-    packed |= (counts - least).view(np.uint64)
-    packed.sort()
-    counts = (packed & np.uint64((1 << extra) - 1)).view(np.int64) + least
-    packed >>= np.uint64(extra)
-    keys = (packed >> np.uint64(right)) << _HALF
-    keys |= packed & np.uint64((1 << right) - 1)
-    return keys, counts
+    return (sort(keys), None) if counts is None else sort_with(keys, counts)
 
 
 def empty_facts(pairs: PairTable, arity: int) -> Facts:
@@ -221,12 +197,13 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
         return empty_facts(pairs, arity)
     if counts is None:
         if not (keys[1:] >= keys[:-1]).all():
-            keys.sort()  # the keys were made for this call
+            keys = sort(keys)  # the keys were made for this call
         keys, occurrences = count_keys(keys)
         return Facts(pairs, arity, keys, occurrences if len(occurrences) else None)
     if (counts == -1).all():
         return gather(pairs, arity, keys, None).negate()
-    keys, counts = _sort_counted(keys, counts)
+    if not (keys[1:] >= keys[:-1]).all():
+        keys, counts = sort_with(keys, counts)
     first = np.empty(len(keys), np.bool_)
     first[0] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])

@@ -11,6 +11,7 @@ from hdlog.engines.columnar.context import ColumnarVersion
 from hdlog.engines.columnar.dictionary import INTEGER, Dictionary
 from hdlog.engines.columnar.facts import Facts
 from hdlog.engines.columnar.groups import NO_VALUE, SAFE, UNKNOWN, Members, Values, find_extremes
+from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.engines.columnar.keys import part
 from hdlog.engines.columnar.relation import Relation
 from hdlog.program.terms import Constant
@@ -32,7 +33,7 @@ class GroupChanges:
         self.columns = groups.columns()
         self.dictionary: Dictionary = of.engine.dictionary
         ids = part(pairs, self.columns, len(groups))
-        rank = np.argsort(ids)
+        rank = order_of(ids)
         self.ids = ids
         """of the groups, in their order"""
         delta_groups = part(pairs, [changed.columns[v.name] for v in of.group], len(changed))
@@ -144,7 +145,7 @@ class GroupChanges:
         extremes = np.full(len(self.ids), UNKNOWN, np.int64)
         if not len(candidates):
             return extremes
-        order = np.argsort(owners, kind="stable")
+        order = order_of(owners)
         starts = np.flatnonzero(np.append(True, owners[order][1:] != owners[order][:-1]))
         members = Members([], candidates[order], starts)
         values = find_extremes(self.dictionary, members, largest)

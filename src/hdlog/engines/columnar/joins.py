@@ -12,6 +12,7 @@ from hdlog.engines.columnar.context import ColumnarVersion, Source, runs_of, sou
 from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, multiply, primary_order
 from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
 from hdlog.engines.columnar.kernels.searching import expand, have_live, locate, offsets, ranges
+from hdlog.engines.columnar.kernels.sorting import order_of, sort_places
 from hdlog.engines.columnar.keys import part, part_columns
 from hdlog.engines.columnar.relation import Relation, select_atom, stack
 from hdlog.engines.columnar.statistics import Statistics
@@ -80,7 +81,7 @@ class Joins(Statistics):
         if len(bound) == 1 and len(self.dictionary) < 2 * len(lefts):
             return self._probe_directly(runs, lefts, width, allow)
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
-        rank = None if ordered else np.argsort(lefts, kind="stable")
+        rank = None if ordered else order_of(lefts)
         probes = lefts if rank is None else lefts[rank]
         parts = [self._spell_out(*run, *ranges(run[0], probes), width, allow) for run in runs]
         if not parts:
@@ -139,7 +140,7 @@ class Joins(Statistics):
         rank, keys = self._sort_keys(left, terms)
         if isinstance(source, Table):
             is_there = source.contains(keys)
-            kept = np.sort(rank[is_there]) if rank is not None else np.flatnonzero(is_there)
+            kept = sort_places(rank[is_there]) if rank is not None else np.flatnonzero(is_there)
             return left if len(kept) == len(left) else left.take(kept)
         at = locate(source.keys, keys)
         hits = np.flatnonzero(at >= 0)
@@ -160,7 +161,7 @@ class Joins(Statistics):
         keys = keys_of(self.pairs, columns, primary_order(len(terms)), len(left), grow=False)
         if (keys[1:] >= keys[:-1]).all():
             return None, keys
-        rank = np.argsort(keys)
+        rank = order_of(keys)
         return rank, keys[rank]
 
     def _scan_source(self, source: Source, terms: Sequence[Term], bound: tuple[int, ...]) -> Relation:
@@ -201,7 +202,7 @@ class Joins(Statistics):
         absent = np.flatnonzero(present == 0)
         if len(absent) == len(left):
             return left
-        return left.take(absent if rank is None else np.sort(rank[absent]))
+        return left.take(absent if rank is None else sort_places(rank[absent]))
 
     def find_ranges(self, keys: Keys, lefts: Ids, single: bool) -> tuple[Rows, Rows]:
         """Where the keys of each left id begin and end."""

@@ -17,6 +17,7 @@ from hdlog.engines.columnar.facts import check_sums, find_largest, multiply
 from hdlog.engines.columnar.joins import COLUMN, PROBED, Joins
 from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.kernels.meeting import meet_groups, meet_lists, meet_sizes
+from hdlog.engines.columnar.kernels.sorting import order_of, sort_places
 from hdlog.engines.columnar.keys import part
 from hdlog.engines.columnar.relation import Relation, stack
 from hdlog.engines.protocol import Allow
@@ -144,7 +145,7 @@ class Meeting(Joins):
         if len(columns) == len(left.columns) or candidates <= 2 * len(left):
             return None
         groups = part(self.pairs, list(columns.values()), len(left)).astype(np.int64)
-        ordered = groups if (groups[1:] >= groups[:-1]).all() else np.sort(groups)
+        ordered = groups if (groups[1:] >= groups[:-1]).all() else sort_places(groups.copy())
         return groups if (ordered[1:] == ordered[:-1]).any() else None
 
     def _meet_rows(self, left: Relation, name: str, lists: tuple[_List, _List]) -> Relation:
@@ -203,7 +204,7 @@ def _find_ascending_order(numbers: Rows) -> Rows:
     """The order in which numbers rise."""
     if (numbers[1:] >= numbers[:-1]).all():
         return np.arange(len(numbers))
-    return np.argsort(numbers, kind="stable")
+    return order_of(numbers)
 
 
 def _others(terms: Sequence[Term], name: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from hdlog.engines.columnar.facts import Counts, Order, keys_of
 from hdlog.engines.columnar.kernels import Flags, Keys
 from hdlog.engines.columnar.kernels.searching import locate
+from hdlog.engines.columnar.kernels.sorting import sort
 from hdlog.engines.columnar.runs import Index, Run, SupportedRun
 from hdlog.engines.columnar.table import Table
 
@@ -60,5 +61,5 @@ def replay(table: Table, keys: Keys, supports: tuple[Counts, Counts, Counts]) ->
     table.live += len(added) - len(removed)
     for index in table.indexes.values():
         index.replay(
-            *(np.sort(keys_of(table.pairs, f.columns(), index.order, len(f))) for f in (added, removed))
+            *(sort(keys_of(table.pairs, f.columns(), index.order, len(f))) for f in (added, removed))
         )

@@ -27,6 +27,7 @@ from hdlog.engines.columnar.facts import (
 from hdlog.engines.columnar.kernels import Flags, Keys, Rows
 from hdlog.engines.columnar.kernels.merging import grow_run, merge_runs
 from hdlog.engines.columnar.kernels.searching import locate
+from hdlog.engines.columnar.kernels.sorting import order_of, sort
 from hdlog.engines.columnar.keys import PairTable
 from hdlog.engines.columnar.runs import Index, Run, SupportedRun
 from hdlog.engines.columnar.tracking import Supports, Tracking, have_support
@@ -105,8 +106,8 @@ class Table:
         columns = Facts(self.pairs, self.arity, run.keys).columns()
         keys = keys_of(self.pairs, columns, order, len(run))
         if not len(run.dead):
-            return Run(np.sort(keys), born=run.born)
-        places = np.argsort(keys)
+            return Run(sort(keys), born=run.born)
+        places = order_of(keys)
         return Run(keys[places], run.dead[places], run.born)
 
     def has_index(self, order: Order) -> bool:
@@ -121,7 +122,7 @@ class Table:
         parts = [run.keys[run.dead == 0] if len(run.dead) else run.keys for run in self.runs]
         if not parts:
             return empty_facts(self.pairs, self.arity)
-        keys = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+        keys = parts[0] if len(parts) == 1 else sort(np.concatenate(parts))
         return Facts(self.pairs, self.arity, keys)
 
     def largest_run(self) -> Facts:
@@ -278,7 +279,7 @@ class Table:
         if len(parts) < 2:
             keys = parts[0] if parts else np.empty(0, np.uint64)
         else:
-            keys = np.sort(np.concatenate(parts))
+            keys = sort(np.concatenate(parts))
         return Facts(self.pairs, self.arity, keys)
 
     def shrink(self, facts: Facts, support: Support) -> Facts:
@@ -364,7 +365,7 @@ class Table:
         if self.indexes and len(facts):
             columns = facts.columns()
             for index in self.indexes.values():
-                keys = np.sort(keys_of(self.pairs, columns, index.order, len(facts)))
+                keys = sort(keys_of(self.pairs, columns, index.order, len(facts)))
                 (index.insert if live else index.delete)(keys)
 
     def select(self, facts: Facts, test: Callable[[SupportedRun, Rows], NDArray[np.bool_]]) -> Facts:

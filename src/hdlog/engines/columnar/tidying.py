@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hdlog.engines.columnar.dictionary import Dictionary
 from hdlog.engines.columnar.facts import Facts, Order, columns_of, keys_of, primary_order
 from hdlog.engines.columnar.kernels import Ids, Keys
+from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.engines.columnar.keys import PairTable
 from hdlog.engines.columnar.runs import Index, SupportedRun
 from hdlog.engines.columnar.table import Table
@@ -81,7 +82,7 @@ class _Renumbering:
         new_keys = keys_of(self.new_pairs, columns, order, len(keys))
         if (new_keys[1:] >= new_keys[:-1]).all():
             return new_keys, None
-        rank = np.argsort(new_keys)
+        rank = order_of(new_keys)
         return new_keys[rank], rank
 
     def table(self, table: Table) -> tuple[list[SupportedRun], dict[Order, Index]]:

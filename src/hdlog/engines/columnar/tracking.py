@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.facts import Counts
 from hdlog.engines.columnar.kernels import Keys
+from hdlog.engines.columnar.kernels.sorting import order_of
 
 Supports = tuple[Counts, Counts, Counts]
 """Asserted, non-recursive, recursive."""
@@ -33,7 +34,10 @@ class Tracking:
             return np.empty(0, np.uint64), (nothing, nothing, nothing)
         keys = np.concatenate([keys for keys, _ in self._notes])
         # The first note of a fact is the one that counts.
-        unique, first = np.unique(keys, return_index=True)
+        order = order_of(keys)
+        ordered = keys[order]
+        new = np.append(True, ordered[1:] != ordered[:-1])
+        unique, first = ordered[new], order[new]
         a, n, r = (
             np.concatenate(s)[first] for s in zip(*(supports for _, supports in self._notes), strict=True)
         )
