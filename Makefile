@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-programs bench-paper bench-spark fuzz fuzz-spark crashes soak clean
+.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-programs bench-paper bench-spark fuzz fuzz-spark crashes mutations soak clean
 
 help: ## list the targets, with what they take on two cores
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ fuzz: setup ## random programs under random updates against other evaluators; MI
 
 crashes: setup ## kill 1,000 processes that work on a store, at random moments; 10 minutes
 	$(BIN)/python -m tests.crashes --kills 1000
+
+mutations: setup ## 100,000 spoilt files and rule texts of all kinds; INPUTS=100000, SEED=1; 8 minutes
+	$(BIN)/python -W ignore -m tests.mutations --inputs $(or $(INPUTS),100000) --seed $(or $(SEED),1)
 
 soak: setup ## small updates on a store with a reader beside them; MINUTES=30
 	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)

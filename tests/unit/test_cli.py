@@ -346,7 +346,7 @@ def test_warnings_of_a_run_to_the_screen_go_to_the_error_stream(tmp_path: Path) 
     rules.write_text("p[1] . p[?x] :- q[?x] .")
     (tmp_path / "bad.nt").write_text("<a> <b>\n<http://e/a> <http://e/b> <http://e/c> .\n")
     run = hdlog("run", rules, tmp_path / "bad.nt", "--lenient", "-D", "-")
-    assert "1 malformed lines were skipped" in run.stderr
+    assert "1 malformed line was skipped" in run.stderr
     assert "no facts: q" in run.stderr
     assert "warning" not in run.stdout
 

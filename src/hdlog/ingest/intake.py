@@ -42,7 +42,8 @@ class Intake:
         if not self.skipped:
             return []
         more = [f"  {problem}" for problem in self.problems[:_SHOWN]]
-        return [f"warning: {self.skipped:,} malformed lines were skipped; the first of them:", *more]
+        lines = "1 malformed line was" if self.skipped == 1 else f"{self.skipped:,} malformed lines were"
+        return [f"warning: {lines} skipped; the first of them:", *more]
 
 
 def encode_table(engine: Engine[R, F, T], program: Program, name: str, table: Any) -> dict[Predicate, F]:

@@ -18,6 +18,9 @@ from hdlog.program.model import Aggregate, Atom, Bind, BodyItem, Filter, Negatio
 from hdlog.program.terms import Variable
 from hdlog.tuning import Method, Tuning
 
+_MOST_VARIABLES = 62
+"""Sets of variables are bits of one number where trees are looked for."""
+
 
 @dataclass(frozen=True)
 class TreeNode:
@@ -80,9 +83,8 @@ def plan_rule(
         return plan_aggregate(rule, statistics, tuning)
     if len(atoms) < 2:
         return RulePlan(rule, "standard", "one atom to match" if atoms else "no atom to match", len(atoms))
-    hypergraph = of_body(atoms)
     try:
-        width = hypertree_width(hypergraph)
+        width = find_width(atoms)
     except BudgetExceeded as reason:
         return RulePlan(rule, "standard", str(reason))
     if method == "standard" or (method == "paper" and width == 1):
@@ -168,6 +170,8 @@ def _estimate_rows(rule: Rule, statistics: Statistics, tuning: Tuning) -> float:
     """How many facts a rule derives, as far as atoms tell it."""
     estimator = Estimator(statistics, tuning.numbers)
     factors = [estimator.factor(atom) for atom in rule.atoms()]
+    if len(of_body(rule.atoms()).vertices) > _MOST_VARIABLES:
+        return max(f.rows for f in factors)
     names = frozenset().union(*(f.distinct for f in factors))
     return estimator.project(factors, item_variables(rule.heads[0]) & names).rows
 
@@ -184,7 +188,7 @@ def plan_tree(
     if not tuning.views:
         return None
     try:
-        width = hypertree_width(of_body(rule.atoms()))
+        width = find_width(rule.atoms())
     except BudgetExceeded:
         return None
     planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
@@ -195,10 +199,18 @@ def plan_tree(
 def plan_joins(rule: Rule, why: str) -> RulePlan:
     """A join plan, whatever the facts are."""
     try:
-        width = hypertree_width(of_body(rule.atoms()))
+        width = find_width(rule.atoms())
     except BudgetExceeded as reason:
         return RulePlan(rule, "standard", str(reason))
     return RulePlan(rule, "standard", why, width)
+
+
+def find_width(atoms: Sequence[Atom]) -> int | None:
+    """The hypertree width of a body; BudgetExceeded where that would take too long."""
+    hypergraph = of_body(atoms)
+    if len(hypergraph.vertices) > _MOST_VARIABLES:
+        raise BudgetExceeded(f"more than {_MOST_VARIABLES} variables, so no tree was looked for")
+    return hypertree_width(hypergraph)
 
 
 class _RulePlanner:

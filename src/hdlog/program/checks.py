@@ -43,11 +43,27 @@ def check(program: Program, declared_only: bool = False, whole: bool = True) -> 
         *check_types(program),
     ]
     for rule in program.rules:
+        problems += check_size(rule)
         problems += check_rule(rule)
         problems += check_constants(rule)
     if whole:
         problems += check_strata(program)
     return problems
+
+
+MOST_ATOMS = 1000
+"""Of a body: an update joins it once from each of them."""
+
+
+def check_size(rule: Rule) -> Iterator[Problem]:
+    atoms = len(rule.atoms())
+    if atoms > MOST_ATOMS:
+        yield Problem(
+            "size",
+            f"a body of {atoms:,} atoms; at most {MOST_ATOMS:,} are evaluated together",
+            rule.span,
+            "give a part of it a predicate and a rule of its own",
+        )
 
 
 def check_declarations(program: Program) -> Iterator[Problem]:

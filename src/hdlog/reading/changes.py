@@ -54,7 +54,12 @@ def read_changes(path: str | Path, program: Program) -> tuple[list[Chunk], list[
     """The facts that come, and those that go."""
     sides = {"+": _Side(), "-": _Side()}
     with report_input_errors(str(path)):
-        text = Path(path).read_text(encoding="utf-8-sig")
+        data = Path(path).read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}:{place}: not UTF-8") from None
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip("\r ")
         if not line or line.startswith("#"):

@@ -20,6 +20,7 @@ from hdlog.program.model import Predicate
 from hdlog.program.terms import RDF_TYPE
 from hdlog.reading import kernels
 from hdlog.reading.chunks import Reading, groups
+from hdlog.reading.entities import find_growth
 from hdlog.reading.kernels import Bytes, Places
 from hdlog.reading.splits import blocks, content, cut_blocks
 from hdlog.reading.term_table import TermTable
@@ -55,8 +56,12 @@ def read_document(reading: Reading) -> None:
     def refuse(place: int, why: str) -> None:
         raise InputError(f"{path}: {why}{note}")
 
+    data = content(reading.split)
+    growth = find_growth(data) if reading.split.format == "rdf" else ""
+    if growth:
+        raise InputError(f"{path}: {growth}")
     try:
-        triples = ox.parse(content(reading.split), format=rdf_format)
+        triples = ox.parse(data, format=rdf_format)
         lines = ox.serialize(_rename_blank_nodes(triples), format=ox.RdfFormat.N_TRIPLES)
     except SyntaxError as error:
         raise InputError(f"{path}:{error.lineno or 1}: {_reason(error)}{note}") from None

@@ -297,7 +297,7 @@ def report_input_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{path}: {os.strerror(error.errno) if error.errno else error}") from None
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         raise InputError(f"{path}: {error}") from None
 
 

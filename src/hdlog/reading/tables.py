@@ -31,6 +31,7 @@ _NONE: dict[int, str] = {}
 _FIRST_BYTES = 100
 _LONGEST_RECORD = 64 << 20
 """Bytes after which a quote is taken for one that nobody closes."""
+_QUOTED = re.compile(rb'"(?:[^"]|"")*"')
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
 
 
@@ -72,13 +73,38 @@ def _parse_block(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[in
     if not block[:_FIRST_BYTES].strip(b"\r\n") and not block.strip(b"\r\n"):
         return [], ragged
 
+    whole = block if block.endswith(b"\n") else block + b"\n"
+    # Arrow ends a row at a carriage return, and cannot tell Python of a row of another width that is not UTF-8.
+    if block.count(b"\r") == block.count(b"\r\n") and _is_text(block):
+        return _parse_rows(whole, layout, ragged), ragged
+    records = list(layout.records(whole))
+    faults = {i: fault for i, record in enumerate(records) if (fault := layout.find_fault(record))}
+    kept = [i for i in range(len(records)) if i not in faults]
+    if not kept:
+        return [pa.array([], pa.binary())] * layout.width, faults
+    columns = _parse_rows(b"".join(records[i] for i in kept), layout, ragged)
+    return columns, faults | {kept[i]: fault for i, fault in ragged.items()}
+
+
+def _is_text(block: bytes) -> bool:
+    if block.isascii():
+        return True
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parse_rows(block: bytes, layout: _Layout, ragged: dict[int, str]) -> list[pa.Array]:
+    """The columns of rows; those of another width are left out, and noted."""
+
     def skip(row: Any) -> str:
         ragged[row.number - 1] = f"{row.actual_columns} columns, not {row.expected_columns} as before"
         return "skip"
 
-    whole = block if block.endswith(b"\n") else block + b"\n"
-    table = pcsv.read_csv(pa.BufferReader(whole), *layout.options(skip))
-    return [c.combine_chunks() for c in table.columns], ragged
+    table = pcsv.read_csv(pa.BufferReader(block), *layout.options(skip))
+    return [c.combine_chunks() for c in table.columns]
 
 
 def _add(
@@ -123,10 +149,15 @@ class _Layout:
         self.has_header = split.header if split.header is not None else split.format in ("csv", "tsv")
         with open_split(split) as stream:
             self._first = self._record(stream)
+            whole = self._first
+            while self.find_fault(whole) and not self.has_header and whole:
+                whole = self._record(stream)
+        if self.find_fault(whole):
+            raise InputError(f"{split.path}:1: {self.find_fault(whole)}")
         self.names = self._fields(self._first) if self.has_header else []
         if self.has_header:
             self._check_header()
-        self.width = len(self._fields(self._first))
+        self.width = len(self._fields(whole))
 
     def _record(self, stream: IO[bytes]) -> bytes:
         """The first record of the file."""
@@ -235,6 +266,23 @@ class _Layout:
             ),
             pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.binary()), strings_can_be_null=False),
         )
+
+    def records(self, block: bytes) -> Iterator[bytes]:
+        """The records of a block, but for empty ones."""
+        if not self.quotes:
+            lines = block.removesuffix(b"\n").split(b"\n")
+            yield from (line + b"\n" for line in lines if line.strip(b"\r"))
+            return
+        for start, end in pairwise(self._find_records(block).tolist()):
+            if block[start:end].strip(b"\r\n"):
+                yield block[start:end]
+
+    def find_fault(self, record: bytes) -> str:
+        """What keeps a record from being read, whatever its values are."""
+        outside = _QUOTED.sub(b"", record) if self.quotes else record
+        if b"\r" in outside.removesuffix(b"\n").removesuffix(b"\r"):
+            return "a carriage return within a line; lines end with a line feed, or with both"
+        return "" if _is_text(record) else "not UTF-8"
 
     def lines(self, reading: Reading, place: int, block: bytes, everything: bool) -> list[int]:
         """The number in the whole file of the line in which each record of a block begins."""

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from hdlog.errors import StoreError
@@ -112,9 +113,13 @@ def read_manifest(data: bytes, place: str) -> Manifest:
         spelt = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         if zlib.crc32(spelt.encode()) != whole["checksum"]:
             raise StoreError(f"{place}: damaged; it is not what was written")
-        return _manifest(content)
+        manifest = _manifest(content)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise StoreError(f"{place}: damaged; parts of the manifest are missing") from None
+    for file in manifest.files():
+        if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
+            raise StoreError(f"{place}: names {file.path}, which is outside of the store")
+    return manifest
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
