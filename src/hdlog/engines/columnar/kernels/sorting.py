@@ -35,11 +35,11 @@ def sort_places(places: Rows) -> Rows:
 
 
 def sort_with(keys: Keys, carried: Counts) -> tuple[Keys, Counts]:
-    """The keys in order, each with what stood beside it; equal keys stay in the order they had."""
+    """The keys in order, each with what stood beside it; equal keys stay in the order they had. The keys that are given may be overwritten."""
     if _is_for_numpy(keys):
         order = np.argsort(keys, kind="stable")
         return keys[order], carried[order]
-    return sort_digits(keys.copy(), carried.copy(), np.empty_like(keys), np.empty_like(carried))
+    return sort_digits(keys, carried.copy(), np.empty_like(keys), np.empty_like(carried))
 
 
 def order_of(keys: Keys | Ids | NDArray[Any]) -> Rows:
