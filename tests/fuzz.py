@@ -32,6 +32,7 @@ KINDS = {
     "decompositions, positive": replace(POSITIVE, cycles=True),
     "decompositions, with negation and built-ins": Features(aggregates=False, cycles=True),
     "triples": Features(triples=True, builtins=False, aggregates=False, negation=False),
+    "named graphs": Features(triples=True, graphs=True, builtins=False, aggregates=False, negation=False),
 }
 _PROGRAMS, _HISTORIES, _STORES = 150, 5, 5
 """Of a kind, before it is the turn of the next."""

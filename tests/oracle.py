@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.functions import NoValue, aggregate, evaluate, holds
 from hdlog.program.model import (
-    TRIPLE,
     Aggregate,
     AggregateCall,
     Atom,
@@ -23,6 +22,7 @@ from hdlog.program.model import (
     Predicate,
     Program,
     Rule,
+    in_graph,
     triple_atom,
 )
 from hdlog.program.terms import RDF_TYPE, Constant, Iri, Term, Variable
@@ -51,7 +51,9 @@ def materialise(program: Program, given: Iterable[tuple[Predicate, Row]] = ()) -
 def consequences(rule: Rule, facts: Facts) -> Iterator[tuple[Predicate, Row]]:
     for binding in matches(rule.body, {}, facts):
         for head in rule.heads:
-            yield fact(head, binding)
+            predicate, row = fact(head, binding)
+            if not Atom(predicate.name, row).is_triple:  # a triple's predicate is an IRI
+                yield predicate, row
 
 
 def derivations(program: Program, facts: Facts) -> Counter[tuple[Predicate, Row]]:
@@ -62,8 +64,9 @@ def derivations(program: Program, facts: Facts) -> Counter[tuple[Predicate, Row]
 def fact(head: Atom, binding: Binding) -> tuple[Predicate, Row]:
     atom = Atom(head.name, tuple(value(t, binding) for t in head.terms))
     if atom.is_triple:
-        s, p, o = atom.terms
+        s, p, o, *graph = atom.terms
         atom = triple_atom(s, p, o)
+        atom = in_graph(atom, graph[0]) if graph else atom
     return atom.predicate, tuple(value(t, {}) for t in atom.terms)
 
 
@@ -127,18 +130,23 @@ def item_matches(item: BodyItem, binding: Binding, facts: Facts) -> Iterator[Bin
 def rows(atom: Atom, facts: Facts) -> Iterable[Row]:
     if not atom.is_triple:
         return facts.get(atom.predicate, ())
+    has_graph = atom.predicate.has_graph
     return [
-        triple for predicate, found in facts.items() for row in found for triple in triples(predicate, row)
+        triple
+        for predicate, found in facts.items()
+        if predicate.has_graph == has_graph
+        for row in found
+        for triple in triples(predicate, row)
     ]
 
 
 def triples(predicate: Predicate, row: Row) -> Iterator[Row]:
-    if predicate == Predicate(TRIPLE, 3):
-        yield row
-    elif predicate.arity == 2:
-        yield (row[0], Iri(predicate.name), row[1])
-    elif predicate.arity == 1:
-        yield (row[0], Iri(RDF_TYPE), Iri(predicate.name))
+    plain = predicate.without_graph()
+    graph = row[plain.arity :]
+    if plain.arity == 2:
+        yield (row[0], Iri(plain.name), row[1], *graph)
+    elif plain.arity == 1:
+        yield (row[0], Iri(RDF_TYPE), Iri(plain.name), *graph)
 
 
 def unified(terms: tuple[Term, ...], row: Row, binding: Binding) -> Binding | None:

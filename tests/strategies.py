@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from hdlog.program.model import (
+    GRAPH,
     Aggregate,
     AggregateCall,
     AggregateFunction,
@@ -25,6 +26,7 @@ from hdlog.program.model import (
     Program,
     Rule,
     TypeDeclaration,
+    in_graph,
     negate,
     triple_atom,
 )
@@ -61,6 +63,8 @@ class Features:
     builtins: bool = True
     skolems: bool = False
     triples: bool = False
+    graphs: bool = False
+    """and some of them in named graphs"""
     several_heads: bool = True
     wildcards: bool = True
     nested: bool = False
@@ -94,6 +98,8 @@ def programs(draw: DrawFn, features: Features = Features()) -> Program:
             st.lists(st.sampled_from(draw(st.sampled_from([[1, 2], [2]]))), min_size=2, max_size=6)
         )
         predicates = [Predicate(f"http://e/p{i}", arity) for i, arity in enumerate(arities)]
+        if features.graphs:
+            predicates = [_some_in_graphs(p, draw(st.booleans())) for p in predicates]
     else:
         arities = draw(st.lists(st.sampled_from(widths), min_size=2, max_size=6))
         predicates = [Predicate(f"p{i}", arity) for i, arity in enumerate(arities)]
@@ -112,9 +118,13 @@ def programs(draw: DrawFn, features: Features = Features()) -> Program:
     return Program(tuple(rules[: features.max_rules]))
 
 
+def _some_in_graphs(predicate: Predicate, named: bool) -> Predicate:
+    return Predicate(predicate.name + GRAPH, predicate.arity + 1) if named else predicate
+
+
 def constants(features: Features = Features()) -> SearchStrategy[Constant]:
     if features.triples:
-        return st.sampled_from([Iri(f"http://e/{c}") for c in "abc"])
+        return st.sampled_from([*(Iri(f"http://e/{c}") for c in "abc"), string("n")])
     return st.sampled_from([integer(i) for i in (1, 0, 2, 3)])
 
 
@@ -200,7 +210,8 @@ def _atom(draw: DrawFn, predicates: tuple[Predicate, ...], features: Features) -
         predicate = draw(st.one_of(term, st.just(Iri(RDF_TYPE))))
         if not isinstance(predicate, Variable):
             predicate = Iri(RDF_TYPE)
-        return triple_atom(draw(term), predicate, draw(term))
+        atom = triple_atom(draw(term), predicate, draw(term))
+        return in_graph(atom, draw(term)) if features.graphs and draw(st.booleans()) else atom
     chosen = draw(st.sampled_from(predicates))
     return Atom(chosen.name, tuple(draw(term) for _ in range(chosen.arity)))
 
@@ -212,7 +223,8 @@ def _head(draw: DrawFn, predicates: tuple[Predicate, ...], bound: list[str], fea
     term: SearchStrategy[Term] = st.one_of(*variables, constants(features))
     if features.triples and bound and draw(st.integers(0, 5)) == 0:
         middle = draw(st.one_of(variables[0], st.just(Iri(RDF_TYPE))))
-        return triple_atom(draw(term), middle, draw(term))
+        atom = triple_atom(draw(term), middle, draw(term))
+        return in_graph(atom, draw(term)) if features.graphs and draw(st.booleans()) else atom
     return Atom(predicate.name, tuple(draw(term) for _ in range(predicate.arity)))
 
 
@@ -278,6 +290,13 @@ def _aggregate(
     return [Aggregate(tuple(atoms), keys, (call,), features.correlated)]
 
 
+def _as_member(predicate: Predicate, row: tuple[Constant, ...]) -> Fact:
+    """A fact of rdf:type as one of its class, if that is an IRI."""
+    atom = triple_atom(row[0], Iri(RDF_TYPE), row[1])
+    atom = in_graph(atom, row[2]) if predicate.has_graph else atom
+    return atom.predicate, atom.terms  # type: ignore[return-value]
+
+
 def facts(
     program: Program, features: Features = Features(), min_size: int = 6, max_size: int = 20
 ) -> SearchStrategy[list[Fact]]:
@@ -286,10 +305,14 @@ def facts(
     @st.composite
     def one(draw: DrawFn) -> Fact:
         predicate = draw(st.sampled_from(stored + others))
-        return predicate, tuple(draw(constants(features)) for _ in range(predicate.arity))
+        row = tuple(draw(constants(features)) for _ in range(predicate.arity))
+        return _as_member(predicate, row) if predicate.without_graph() == (RDF_TYPE, 2) else (predicate, row)
 
     stored = [p for p in program.predicates if not p.name.startswith("[")]
     others = [Predicate("http://e/C", 1), Predicate("http://e/a", 2)] if features.triples else []
+    others += (
+        [Predicate("http://e/C" + GRAPH, 2), Predicate("http://e/a" + GRAPH, 3)] if features.graphs else []
+    )
     return st.lists(one(), min_size=min_size, max_size=max_size) if stored else st.just([])
 
 

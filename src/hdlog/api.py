@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, overload
@@ -20,6 +21,8 @@ from hdlog.maintenance.trace import Event, Limits, Trace
 from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.renaming import without_names
 from hdlog.program.types import attribute_layout
+from hdlog.query.answers import Answers
+from hdlog.query.queries import Modifiers, Prepared, Queries
 from hdlog.reading.chunks import Chunk
 from hdlog.reading.files import find_splits, read_splits
 from hdlog.reading.objects import Collector, FactInput, find_misspelt
@@ -165,10 +168,77 @@ class Maintained(Generic[Shown]):
         """The predicate with a name; `arity` says which, where there are several."""
         return self._reasoning.find(name, arity)
 
+    def query(
+        self,
+        query: str,
+        *,
+        order: Sequence[str] | str = (),
+        limit: int | None = None,
+        offset: int = 0,
+        distinct: bool = True,
+        **parameters: Any,
+    ) -> Answers:
+        """Ask: a rule body, with what is asked for before it. Nothing is kept but the answers.
+
+        `order` has names, a minus before those that fall. Unless it is `distinct`, an answer comes once for each match. Variables that are
+        given as `parameters` have their values.
+
+        >>> reasoner = Reasoner("edge[1, 2] . edge[2, 3] . edge[2, 4] .")
+        >>> list(reasoner.query("?x, ?z <- edge[?x, ?y], edge[?y, ?z]", order="-?z", limit=5))
+        [(1, 4), (1, 3)]
+        >>> list(reasoner.query("?y <- edge[?x, ?y], NOT edge[?y, _]", x=2, order="?y"))
+        [(3,), (4,)]
+        """
+        modifiers = Modifiers(order, limit, offset, distinct)
+        with self._lock:
+            prepared = self._queries.prepare(query, list(parameters), modifiers)
+            return prepared.ask(parameters)
+
+    def prepare(
+        self,
+        query: str,
+        *parameters: str,
+        order: Sequence[str] | str = (),
+        limit: int | None = None,
+        offset: int = 0,
+        distinct: bool = True,
+    ) -> PreparedQuery:
+        """A query that is asked many times, with other values for its parameters.
+
+        >>> reasoner = Reasoner("edge[1, 2] . edge[2, 3] .")
+        >>> successors = reasoner.prepare("?y <- edge[?x, ?y]", "x")
+        >>> list(successors(x=1)), list(successors(x=3))
+        ([(2,)], [])
+        """
+        modifiers = Modifiers(order, limit, offset, distinct)
+        with self._lock:
+            return PreparedQuery(self._queries.prepare(query, parameters, modifiers), self._lock)
+
+    @cached_property
+    def _queries(self) -> Queries[Any, Any, Any]:
+        return Queries(self._reasoning)
+
     def explain(self) -> dict[str, Any]:
         """Components, rules, methods, plans and trees, with what they keep and took, as plain data."""
         with self._lock:
             return describe(self._reasoning.driver)
+
+
+class PreparedQuery:
+    """A query that is planned once, and asked with values for its parameters, by their names."""
+
+    def __init__(self, prepared: Prepared[Any, Any, Any], lock: RLock) -> None:
+        self._prepared = prepared
+        self._lock = lock
+
+    def __call__(self, **values: Any) -> Answers:
+        with self._lock:
+            return self._prepared.ask(values)
+
+    def many(self, rows: Sequence[Mapping[str, Any]]) -> Answers:
+        """The answers for several rows of values together."""
+        with self._lock:
+            return self._prepared.ask_for(rows)
 
 
 class Reasoner(Maintained[Shown]):

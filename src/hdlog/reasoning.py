@@ -23,7 +23,7 @@ from hdlog.maintenance.trace import Trace
 from hdlog.plan.written import WrittenPlans
 from hdlog.program.checks import check
 from hdlog.program.model import Predicate, Program, Rule, is_ground
-from hdlog.program.normalise import DERIVED_TRIPLES, DERIVED_TYPES, is_auxiliary, normalise
+from hdlog.program.normalise import IN_DEFAULT_GRAPH, IN_NAMED_GRAPHS, is_auxiliary, normalise
 from hdlog.program.terms import RDF_TYPE, Constant, Iri, Term, Variable
 from hdlog.reading.chunks import Chunk
 from hdlog.reading.objects import Collector
@@ -298,16 +298,22 @@ class Reasoning(Generic[R, F, T]):
     def _find_derived(self, net: Mapping[Predicate, NetChange[F]]) -> list[Predicate]:
         """Predicates that heads with a variable in their place have derived facts for."""
         derived: list[Predicate] = []
-        triples, types = Predicate(DERIVED_TRIPLES, 3), Predicate(DERIVED_TYPES, 2)
         subject, property_, value = (Variable(n) for n in "spo")
-        if triples in net:
-            added = net[triples].added
-            properties = self._find_names(added, (subject, property_, value), property_)
-            classes = self._find_names(added, (subject, Iri(RDF_TYPE), value), value)
-            derived += [Predicate(name, 2) for name in properties if name != RDF_TYPE]
-            derived += [Predicate(name, 1) for name in classes]
-        if types in net:
-            derived += [Predicate(n, 1) for n in self._find_names(net[types].added, (subject, value), value)]
+        for views in (IN_DEFAULT_GRAPH, IN_NAMED_GRAPHS):
+            rest = views.graph
+            triples, types = (
+                views.predicate(views.derived_triples, 3),
+                views.predicate(views.derived_types, 2),
+            )
+            classes: list[str] = []
+            if triples in net:
+                added = net[triples].added
+                properties = self._find_names(added, (subject, property_, value, *rest), property_)
+                classes += self._find_names(added, (subject, Iri(RDF_TYPE), value, *rest), value)
+                derived += [views.predicate(n + views.suffix, 2) for n in properties if n != RDF_TYPE]
+            if types in net:
+                classes += self._find_names(net[types].added, (subject, value, *rest), value)
+            derived += [views.predicate(name + views.suffix, 1) for name in classes]
         return derived
 
     def _find_names(self, facts: F, terms: tuple[Term, ...], wanted: Variable) -> list[str]:

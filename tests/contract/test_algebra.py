@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hdlog.engines.protocol import Version
 from hdlog.program.model import Call
+from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Term, Variable, integer
 from tests.engines import make_engine
 
@@ -81,6 +82,24 @@ def naive_project(rows: list[tuple[dict[str, int], int]], terms: tuple[Term, ...
 TERMS: st.SearchStrategy[Term] = st.sampled_from([X, Y, Z, W, integer(1)])
 ARITIES = st.integers(0, 3)
 FACTORS: list[tuple[Term, ...]] = [(X, Z), (Z, X), (Y, Z), (Z, integer(1)), (Z,), (X, Z, Y)]
+
+
+@every_engine
+@given(st.data())
+def test_rows_are_collected_with_their_multiplicities(make: Callable[[], Any], data: st.DataObject) -> None:
+    engine = make()
+    rows = data.draw(bags(2))
+    names = data.draw(st.sampled_from([["x", "y"], ["y"], []]))
+    columns, counts = engine.collect(engine.scan(facts(engine, 2, rows), (X, Y)), names)
+    found: Counter[Row] = Counter()
+    values = [[_value(parse_term(t)) for t in engine.dictionary.texts(c)] for c in columns]
+    for *row, count in zip(*values, counts.tolist(), strict=True):
+        found[tuple(row)] += count
+    places = {"x": 0, "y": 1}
+    expected: Counter[Row] = Counter()
+    for whole, count in rows.items():
+        expected[tuple(whole[places[n]] for n in names)] += count
+    assert {r: n for r, n in found.items() if n} == {r: n for r, n in expected.items() if n}
 
 
 @every_engine

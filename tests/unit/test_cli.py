@@ -300,7 +300,7 @@ def test_what_the_operating_system_refuses_is_told(tmp_path: Path) -> None:
         (("run", rules, "-D", tmp_path / "afile"), "afile is a file"),
         (("materialise", rules, "--store", tmp_path / "afile"), "afile is a file"),
         (("materialise", rules, "--store", tmp_path / "afile" / "sub"), "Not a directory"),
-        (("run", rules, tmp_path / "x.trig"), "neither rules"),
+        (("run", rules, tmp_path / "x.trix"), "neither rules"),
         (("run", rules, "--memory", "0"), "'--memory'"),
     ):
         run = hdlog(*arguments)

@@ -27,6 +27,7 @@ LAYERS = (
     "maintenance",
     "ingest",
     "reasoning",
+    "query",
     "store",
     "report",
     "api",
@@ -48,6 +49,7 @@ CONFINED = {
 """Where a library may be imported."""
 WITHOUT = {
     "maintenance": ("numpy", "pyarrow", "numba", "pyspark", "hdlog.engines.columnar", "hdlog.engines.spark"),
+    "query": ("numba", "pyspark", "hdlog.engines.columnar", "hdlog.engines.spark"),
     "plan": ("numpy", "pyarrow", "numba", "pyspark", "hdlog.engines"),
     "program": ("numpy", "pyarrow", "numba", "pyspark", "lark", "pyoxigraph"),
     "engines": ("hdlog.plan", "hdlog.text", "hdlog.maintenance"),

@@ -110,8 +110,11 @@ class FactTable:
     @cached_property
     def arrow(self) -> pa.Table:
         """Columns of the type that all their terms share: integers, doubles, dates, ...; otherwise of texts."""
-        columns = [_arrow_column(self._dictionary, c) for c in self._columns]
+        columns = [self._arrow_column(c) for c in self._columns]
         return pa.table(columns, names=list(self.names)) if columns else pa.table({})
+
+    def _arrow_column(self, ids: Ids) -> pa.Array:
+        return _arrow_column(self._dictionary, ids)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)

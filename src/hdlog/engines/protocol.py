@@ -38,6 +38,7 @@ F = TypeVar("F")
 """a fact set of the engine"""
 T = TypeVar("T")
 """a table of the engine"""
+R_contra = TypeVar("R_contra", contravariant=True)
 F_contra = TypeVar("F_contra", contravariant=True)
 T_contra = TypeVar("T_contra", contravariant=True)
 Kept = TypeVar("Kept")
@@ -243,7 +244,7 @@ class Updates(Protocol[F_contra, T_contra]):
         """Give back what the engine holds."""
 
 
-class InAndOut(Protocol[F, T_contra]):
+class InAndOut(Protocol[R_contra, F, T_contra]):
     @property
     def dictionary(self) -> Dictionary: ...
 
@@ -261,6 +262,9 @@ class InAndOut(Protocol[F, T_contra]):
 
     def decode(self, facts: F) -> FactTable:
         """Facts as terms."""
+
+    def collect(self, relation: R_contra, names: Sequence[str]) -> tuple[list[Ids], Ids]:
+        """Some columns of all rows, as ids, and the multiplicity of each row."""
 
     def show(self, facts: F, names: Sequence[str]) -> Any:
         """Facts in the form that users of this engine expect, with names for the columns if there are any."""
@@ -315,7 +319,7 @@ class Engine(
     Tables[F, T],
     Statistics[F, T],
     Updates[F, T],
-    InAndOut[F, T],
+    InAndOut[R, F, T],
     Protocol[R, F, T],
 ):
     @property

@@ -194,12 +194,7 @@ class Planning(Generic[R, F, T]):
         return StandardModule(self.engine, rule, self.tuning)
 
     def make_module(self, plan: RulePlan) -> Module[F, T]:
-        if is_aggregate(plan.rule):
-            return AggregateModule(self.engine, plan, self.tuning)
-        if plan.method == "standard":
-            return self.make_standard(plan.rule)
-        kind = ViewModule if plan.covers_are_views else HypertreeModule
-        return kind(self.engine, plan, self.tuning)
+        return make_module(self.engine, plan, self.tuning)
 
     def _have_drifted(self, before: Mapping[Predicate, int], now: Mapping[Predicate, int]) -> bool:
         drift, floor = self.tuning.numbers.drift, self.tuning.numbers.drift_floor
@@ -282,6 +277,16 @@ class Planning(Generic[R, F, T]):
             drop_noted(self.engine, self._inner, predicate)
         self._visited.difference_update(unused)
         return unused
+
+
+def make_module(engine: Engine[R, F, T], plan: RulePlan, tuning: Tuning) -> Module[F, T]:
+    """What evaluates a rule as its plan has it."""
+    if is_aggregate(plan.rule):
+        return AggregateModule(engine, plan, tuning)
+    if plan.method == "standard":
+        return StandardModule(engine, plan.rule, tuning)
+    kind = ViewModule if plan.covers_are_views else HypertreeModule
+    return kind(engine, plan, tuning)
 
 
 def _nodes(component: Component[R, F, T]) -> Sequence[Node[R, F, T]]:

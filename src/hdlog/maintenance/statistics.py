@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Generic
+from typing import Generic, Protocol
 
-from hdlog.engines.protocol import Core, F, R, T, Version
-from hdlog.maintenance.materialisation import Materialisation
+from hdlog.engines.protocol import Core, Engine, F, R, T, Version
 from hdlog.program.model import Atom, Predicate
 from hdlog.program.terms import Variable
 from hdlog.tuning import Numbers
@@ -15,12 +14,21 @@ Agreement = tuple[Predicate, int, int, Predicate, int, int]
 """Two columns: predicates, columns, and how many facts there are."""
 
 
+class TableLookup(Protocol[R, F, T]):
+    """Where the tables are."""
+
+    @property
+    def engine(self) -> Engine[R, F, T]: ...
+
+    def table(self, predicate: Predicate) -> T: ...
+
+
 class TableStatistics(Generic[R, F, T]):
     """Rows and distinct values of the tables, and of facts that are about to be asserted."""
 
     def __init__(
         self,
-        kept: Materialisation[R, F, T],
+        kept: TableLookup[R, F, T],
         pending: Mapping[Predicate, F],
         numbers: Numbers,
         pairs: dict[Agreement, float] | None = None,

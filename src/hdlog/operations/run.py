@@ -26,7 +26,15 @@ from hdlog.reasoning import Reasoning, start_reasoning
 from hdlog.report.explain import describe
 from hdlog.text import RuleText, read_texts, rule_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import file_names, is_triple, write_table, write_tables, write_triples, write_whole
+from hdlog.writing.files import (
+    RdfFormat,
+    file_names,
+    is_triple,
+    write_table,
+    write_tables,
+    write_triples,
+    write_whole,
+)
 from hdlog.writing.sheets import Sheet
 
 AnyReasoning = Reasoning[Any, Any, Any]
@@ -215,16 +223,17 @@ def sheet_of(reasoner: AnyReasoning, predicate: Predicate) -> Sheet:
 
 def _write_everything(reasoner: AnyReasoning, out: Path) -> list[str]:
     sheets = [sheet_of(reasoner, p) for p in reasoner.counts()]
+    format_: RdfFormat = "nq" if any(s.predicate.has_graph for s in sheets) else "nt"
     if str(out) == "-":
-        _, left = write_triples([s for s in sheets if is_triple(s.predicate)], sys.stdout.buffer)
+        _, left = write_triples([s for s in sheets if is_triple(s.predicate)], sys.stdout.buffer, format_)
         sys.stdout.buffer.flush()
         for sheet in (s for s in sheets if not is_triple(s.predicate)):
             _print_table(sheet, "\t", quotes=True)
         return [f"warning: left out: {line}" for line in left]
-    path = out / "materialised.nt"
+    path = out / f"materialised.{format_}"
     with write_whole(path) as file:
-        count, left = write_triples([s for s in sheets if is_triple(s.predicate)], file)
-    lines = [f"{count:,} triples written to {path}"]
+        count, left = write_triples([s for s in sheets if is_triple(s.predicate)], file, format_)
+    lines = [f"{count:,} {'quads' if format_ == 'nq' else 'triples'} written to {path}"]
     tables = [s for s in sheets if not is_triple(s.predicate)]
     names = file_names([s.predicate for s in tables])
     lines += [

@@ -27,7 +27,7 @@ from hdlog.reading.splits import Split, find_splits, size_of
 from hdlog.reasoning import Reasoning, Row, Update
 from hdlog.store import disk
 from hdlog.store.catalogue import Catalogue, Line
-from hdlog.store.export import export
+from hdlog.store.export import RDF_FORMATS, export
 from hdlog.store.store import (
     MANIFEST,
     Store,
@@ -583,11 +583,11 @@ def export_store(
     seconds = time.perf_counter() - started
     lines = [f"{written:,} facts written to {out or 'standard output'} in {seconds:.1f} s"]
     lines += [f"warning: left out: {line}" for line in left]
-    if format_ != "nt":
+    if format_ not in RDF_FORMATS:
         lines += name_lines([s.predicate for s in sheets], format_)
-    if format_ != "nt" and (format_ != "parquet" or not all(sheet.is_exact for sheet in sheets)):
+    if format_ not in RDF_FORMATS and (format_ != "parquet" or not all(sheet.is_exact for sheet in sheets)):
         keeps = (
-            "--format nt keeps them"
+            "--format nq keeps them"
             if any(is_triple(s.predicate) for s in sheets)
             else "--format parquet keeps most"
         )

@@ -10,7 +10,6 @@ from hdlog.program.dependencies import NO_RULE, Dependency, DependencyGraph
 from hdlog.program.directives import directive_problems
 from hdlog.program.functions import is_pattern
 from hdlog.program.model import (
-    TRIPLE,
     Aggregate,
     Atom,
     Bind,
@@ -105,7 +104,7 @@ def check_arities(program: Program, declared_only: bool, whole: bool) -> Iterato
     first: dict[str, Predicate] = {}
     for rule in program.rules:
         for atom in (*rule.heads, *(a for a, _ in body_atoms(rule.body))):
-            if atom.name == TRIPLE:
+            if atom.is_triple:
                 continue
             predicate = atom.predicate
             if atom.name in declared:
@@ -119,7 +118,8 @@ def check_arities(program: Program, declared_only: bool, whole: bool) -> Iterato
             else:
                 seen = first.setdefault(atom.name, predicate)
                 # An IRI may name a class and a property at once.
-                punned = ":" in atom.name and {seen.arity, predicate.arity} <= {1, 2}
+                arities = {seen.without_graph().arity, predicate.without_graph().arity}
+                punned = ":" in atom.name and arities <= {1, 2}
                 if seen != predicate and not punned:
                     yield _wrong_arity(atom, seen.arity, "was used before with")
 

@@ -35,24 +35,56 @@ class Component:
     stratum: int
 
 
-READ_TYPES, READ_TRIPLES = Predicate("[?s, a, ?c]", 2), Predicate("[?s, ?p, ?o]", 3)
-WRITE_TYPES, WRITE_TRIPLES = Predicate("head [?s, a, ?c]", 2), Predicate("head [?s, ?p, ?o]", 3)
-HUBS = frozenset((READ_TYPES, READ_TRIPLES, WRITE_TYPES, WRITE_TRIPLES))
-"""Stand for every predicate that an atom with a variable in its place reads, or adds to."""
+@dataclass(frozen=True)
+class Hubs:
+    """Stand for every predicate that an atom with a variable in its place reads, or adds to."""
+
+    read_types: Predicate
+    read_triples: Predicate
+    write_types: Predicate
+    write_triples: Predicate
+
+    @property
+    def readers(self) -> tuple[Predicate, Predicate]:
+        return self.read_types, self.read_triples
+
+    @property
+    def writers(self) -> tuple[Predicate, Predicate]:
+        return self.write_types, self.write_triples
+
+
+_TRIPLES = Hubs(
+    Predicate("[?s, a, ?c]", 2),
+    Predicate("[?s, ?p, ?o]", 3),
+    Predicate("head [?s, a, ?c]", 2),
+    Predicate("head [?s, ?p, ?o]", 3),
+)
+_QUADS = Hubs(
+    Predicate("[?s, a, ?c] ?g", 3),
+    Predicate("[?s, ?p, ?o] ?g", 4),
+    Predicate("head [?s, a, ?c] ?g", 3),
+    Predicate("head [?s, ?p, ?o] ?g", 4),
+)
+HUBS = frozenset(p for hubs in (_TRIPLES, _QUADS) for p in (*hubs.readers, *hubs.writers))
 NO_RULE = -1
 
 
 def reader(atom: Atom) -> Predicate:
-    return _hub(atom, READ_TYPES, READ_TRIPLES)
+    return _hub(atom, _hubs(atom.predicate).readers)
 
 
 def writer(head: Atom) -> Predicate:
-    return _hub(head, WRITE_TYPES, WRITE_TRIPLES)
+    return _hub(head, _hubs(head.predicate).writers)
 
 
-def _hub(atom: Atom, types: Predicate, triples: Predicate) -> Predicate:
+def _hubs(predicate: Predicate) -> Hubs:
+    return _QUADS if predicate.has_graph else _TRIPLES
+
+
+def _hub(atom: Atom, hubs: tuple[Predicate, Predicate]) -> Predicate:
     if not atom.is_triple:
         return atom.predicate
+    types, triples = hubs
     return types if atom.terms[1] == Iri(RDF_TYPE) else triples
 
 
@@ -60,16 +92,20 @@ class DependencyGraph:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.predicates = program.predicates
-        self._sorts = {arity: tuple(p for p in self.predicates if p.arity == arity) for arity in (1, 2)}
+        self._sorts: dict[tuple[bool, int], list[Predicate]] = {}
+        """predicates that triples are facts of, by whether they are in named graphs, and their arity without these"""
+        for p in self.predicates:
+            self._sorts.setdefault((p.has_graph, p.without_graph().arity), []).append(p)
 
     def find_reached(self, atom: Atom) -> tuple[Predicate, ...]:
         """The predicates whose facts an atom can match, or that a head atom can add to."""
         if not atom.is_triple:
             return (atom.predicate,)
-        triple = (Predicate(TRIPLE, 3),)
+        has_graph = atom.predicate.has_graph
+        classes, properties = (self._sorts.get((has_graph, arity), []) for arity in (1, 2))
         if atom.terms[1] == Iri(RDF_TYPE):
-            return triple + self._sorts[1]
-        return triple + self._sorts[1] + self._sorts[2]
+            return (atom.predicate, *classes)
+        return (atom.predicate, *classes, *properties)
 
     @cached_property
     def dependencies(self) -> tuple[Dependency, ...]:
@@ -85,21 +121,25 @@ class DependencyGraph:
         return tuple(dependencies)
 
     def _hub_dependencies(self, used: set[Predicate]) -> Iterator[Dependency]:
-        for predicate in self._sorts[1] + self._sorts[2]:
-            for hub in (READ_TYPES, READ_TRIPLES)[predicate.arity - 1 :]:
-                if hub in used:
-                    yield Dependency(hub, predicate, "positive", NO_RULE)
-            for hub in (WRITE_TYPES, WRITE_TRIPLES)[predicate.arity - 1 :]:
-                if hub in used:
-                    yield Dependency(predicate, hub, "positive", NO_RULE)
-        for read in (READ_TYPES, READ_TRIPLES):
-            for write in (WRITE_TYPES, WRITE_TRIPLES):
-                if read in used and write in used:
-                    yield Dependency(read, write, "positive", NO_RULE)
+        for (has_graph, arity), predicates in self._sorts.items():
+            hubs = _QUADS if has_graph else _TRIPLES
+            for predicate in predicates if arity in (1, 2) else ():
+                first = 0 if arity == 1 or predicate.without_graph().name == RDF_TYPE else 1
+                for hub in hubs.readers[first:]:
+                    if hub in used:
+                        yield Dependency(hub, predicate, "positive", NO_RULE)
+                for hub in hubs.writers[first:]:
+                    if hub in used:
+                        yield Dependency(predicate, hub, "positive", NO_RULE)
+        for hubs in (_TRIPLES, _QUADS):
+            for read in hubs.readers:
+                for write in hubs.writers:
+                    if read in used and write in used:
+                        yield Dependency(read, write, "positive", NO_RULE)
 
     @cached_property
     def _nodes(self) -> tuple[Predicate, ...]:
-        nodes = dict.fromkeys(p for p in self.predicates if p != Predicate(TRIPLE, 3))
+        nodes = dict.fromkeys(p for p in self.predicates if not p.name.startswith(TRIPLE))
         for d in self.dependencies:
             nodes |= dict.fromkeys((d.head, d.body))
         nodes |= dict.fromkeys(writer(h) for r in self.program.rules for h in r.heads)

@@ -21,6 +21,7 @@ from hdlog.program.model import AggregateCall, Call, Expression
 from hdlog.program.ntriples import is_iri, is_language
 from hdlog.program.terms import (
     LANG_STRING,
+    UNBOUND,
     XSD,
     XSD_BOOLEAN,
     XSD_DATE,
@@ -42,6 +43,9 @@ from hdlog.program.terms import (
     integer,
     string,
 )
+
+IS_BOUND, VALUE = "#bound", "#value"
+"""Functions of queries, which no text can name: whether there is a value, and that value."""
 
 
 class NoValue(Exception):
@@ -613,6 +617,12 @@ def _skolem(name: Constant, *arguments: Constant) -> Constant:
     return Skolem(text(name), arguments)
 
 
+def _require_value(a: Constant) -> Constant:
+    if a == UNBOUND:
+        raise NoValue
+    return a
+
+
 def _make_kind_test(*kinds: type) -> Callable[[Constant], Constant]:
     return lambda a: boolean(isinstance(a, kinds))
 
@@ -762,6 +772,8 @@ def _functions() -> dict[str, Function]:
         f("coalesce", 1, None, _refuse_call),
         f("in", 1, None, lambda a, *list_: boolean(any(_is_same_value(a, b) for b in list_))),
         f("sameterm", 2, 2, lambda a, b: boolean(a == b)),
+        f(IS_BOUND, 1, 1, lambda a: boolean(a != UNBOUND)),
+        f(VALUE, 1, 1, _require_value),
         f("str", 1, 1, lambda a: string(text_of(a))),
         f("strlen", 1, 1, lambda a: integer(len(text(a)))),
         f("substr", 2, 3, _substr),

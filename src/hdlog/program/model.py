@@ -26,8 +26,11 @@ from hdlog.program.terms import (
 TRIPLE = "[]"
 """Predicate of arity 3 for atoms with a variable in predicate or class position.
 
-It holds (s, p, o) for every fact p(s, o) and (s, rdf:type, C) for every fact C(s).
+It holds (s, p, o) for every fact p(s, o) and (s, rdf:type, C) for every fact C(s). A class that is no IRI has no predicate: its members are
+facts of the property rdf:type.
 """
+GRAPH = " GRAPH"
+"""What the name of a predicate ends with whose last argument is a named graph: p(s, o) in the graph g is `p GRAPH`(s, o, g)."""
 
 
 class Predicate(NamedTuple):
@@ -36,6 +39,15 @@ class Predicate(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}/{self.arity}"
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether its last argument is a named graph."""
+        return self.name.endswith(GRAPH)
+
+    def without_graph(self) -> Predicate:
+        """The predicate of the default graph."""
+        return Predicate(self.name.removesuffix(GRAPH), self.arity - 1) if self.has_graph else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +62,30 @@ class Atom:
 
     @property
     def is_triple(self) -> bool:
-        return self.name == TRIPLE and len(self.terms) == 3
+        """Whether a variable stands in the place of its predicate or class."""
+        return self.name in _TRIPLES and len(self.terms) == _TRIPLES[self.name]
 
     def variables(self) -> Iterator[Variable]:
         return (t for t in self.terms if isinstance(t, Variable))
 
 
+_TRIPLES = {TRIPLE: 3, TRIPLE + GRAPH: 4}
+
+
 def triple_atom(s: Term, p: Term, o: Term, span: Span | None = None) -> Atom:
     """(s, p, o) as the atom of the predicate it stands for, where that is known."""
-    if isinstance(p, Iri):
-        if p.value != RDF_TYPE:
-            return Atom(p.value, (s, o), span)
-        if isinstance(o, Iri):
-            return Atom(o.value, (s,), span)
+    if isinstance(p, Iri) and not (p.value == RDF_TYPE and isinstance(o, Variable)):
+        return (
+            Atom(o.value, (s,), span)
+            if p.value == RDF_TYPE and isinstance(o, Iri)
+            else Atom(p.value, (s, o), span)
+        )
     return Atom(TRIPLE, (s, p, o), span)
+
+
+def in_graph(atom: Atom, graph: Term) -> Atom:
+    """The atom in a named graph."""
+    return Atom(atom.name + GRAPH, (*atom.terms, graph), atom.span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -18,12 +18,14 @@ from hdlog.errors import Problem, ProgramError
 from hdlog.program.checks import bound_variables
 from hdlog.program.dependencies import DependencyGraph, reader, writer
 from hdlog.program.model import (
+    GRAPH,
     TRIPLE,
     Aggregate,
     AggregateCall,
     Atom,
     Bind,
     BodyItem,
+    Call,
     Filter,
     Negation,
     Predicate,
@@ -34,15 +36,43 @@ from hdlog.program.model import (
 )
 from hdlog.program.terms import RDF_TYPE, Iri, Term, Variable, integer
 
-TRIPLES, TYPES = "#triples", "#types"
-"""Views of all triples and of all class memberships, for atoms in bodies."""
-DERIVED_TRIPLES, DERIVED_TYPES = "#derived-triples", "#derived-types"
-"""What heads with a variable predicate or class derive."""
 WILDCARD = "#any"
 """What names of variables begin with that stand for `_`."""
 Item = TypeVar("Item", bound=BodyItem)
 _S, _P, _O = Variable("s"), Variable("p"), Variable("o")
 _TYPE = Iri(RDF_TYPE)
+
+
+@dataclass(frozen=True)
+class Views:
+    """Predicates that stand for all others, of the default graph or of named ones."""
+
+    triples: str
+    """all triples, for atoms in bodies"""
+    types: str
+    """all class memberships"""
+    derived_triples: str
+    """what heads with a variable in place of a predicate derive"""
+    derived_types: str
+    suffix: str = ""
+    """of the names of predicates that they are about"""
+    graph: tuple[Variable, ...] = ()
+    """the last argument of all of these"""
+
+    def triple(self, name: str, s: Term, p: Term, o: Term) -> Atom:
+        return Atom(name, (s, p, o, *self.graph))
+
+    def member(self, name: str, s: Term, o: Term) -> Atom:
+        return Atom(name, (s, o, *self.graph))
+
+    def predicate(self, name: str, width: int) -> Predicate:
+        return Predicate(name, width + len(self.graph))
+
+
+IN_DEFAULT_GRAPH = Views("#triples", "#types", "#derived-triples", "#derived-types")
+IN_NAMED_GRAPHS = Views(
+    "#quads", "#quad-types", "#derived-quads", "#derived-quad-types", GRAPH, (Variable("g"),)
+)
 
 
 def is_auxiliary(name: str) -> bool:
@@ -59,7 +89,7 @@ def normalise(program: Program, stored: Iterable[Predicate] = ()) -> Program:
         raise ProgramError(normaliser.problems)
     rules = normaliser.rules
     known = dict.fromkeys((*program.predicates, *stored))
-    rules += dict.fromkeys(triple_rules(rules, [p for p in known if p.name != TRIPLE]))
+    rules += dict.fromkeys(triple_rules(rules, [p for p in known if not p.name.startswith(TRIPLE)]))
     return replace(program, rules=tuple(dict.fromkeys(rules)))
 
 
@@ -321,54 +351,83 @@ def _name_wildcards(item: Item, number: int) -> Item:
 # Triples.
 
 
+def views_of(atom: Atom) -> Views:
+    return IN_NAMED_GRAPHS if atom.predicate.has_graph else IN_DEFAULT_GRAPH
+
+
 def _body_atom(atom: Atom) -> Atom:
-    return _view(atom, TRIPLES, TYPES)
+    views = views_of(atom)
+    return _view(atom, views.triples, views.types)
 
 
 def _head(atom: Atom) -> Atom:
-    return _view(atom, DERIVED_TRIPLES, DERIVED_TYPES)
+    views = views_of(atom)
+    return _view(atom, views.derived_triples, views.derived_types)
 
 
 def _view(atom: Atom, triples: str, types: str) -> Atom:
     if not atom.is_triple:
         return atom
-    s, p, o = atom.terms
-    return Atom(types, (s, o), atom.span) if p == _TYPE else Atom(triples, (s, p, o), atom.span)
+    s, p, o, *graph = atom.terms
+    if p == _TYPE:
+        return Atom(types, (s, o, *graph), atom.span)
+    return Atom(triples, (s, p, o, *graph), atom.span)
 
 
 def triple_rules(rules: Sequence[Rule], known: Sequence[Predicate]) -> Iterator[Rule]:
     """What fills the views that rules use, and spreads what their heads derive."""
     read = {a.name for r in rules for a, _ in body_atoms(r.body)}
     written = {h.name for r in rules for h in r.heads}
-    views = {TRIPLES: Atom(TRIPLES, (_S, _P, _O)), TYPES: Atom(TYPES, (_S, _O))}
-    sources = [Atom(DERIVED_TRIPLES, (_S, _P, _O)), Atom(DERIVED_TYPES, (_S, _O))]
-    sources = [s for s in sources if s.name in written]
-    for predicate in known:
-        name = Iri(predicate.name)
-        if predicate.arity == 2:
-            fact = Atom(predicate.name, (_S, _O))
-            if TRIPLES in read:
-                yield Rule((Atom(TRIPLES, (_S, name, _O)),), (fact,))
-            if DERIVED_TRIPLES in written:
-                yield Rule((fact,), (Atom(DERIVED_TRIPLES, (_S, name, _O)),))
-        elif predicate.arity == 1:
-            member = Atom(predicate.name, (_S,))
-            if TRIPLES in read:
-                yield Rule((Atom(TRIPLES, (_S, _TYPE, name)),), (member,))
-            if TYPES in read:
-                yield Rule((Atom(TYPES, (_S, name)),), (member,))
-            if DERIVED_TRIPLES in written:
-                yield Rule((member,), (Atom(DERIVED_TRIPLES, (_S, _TYPE, name)),))
-            if DERIVED_TYPES in written:
-                yield Rule((member,), (Atom(DERIVED_TYPES, (_S, name)),))
-    for source in sources:
-        if source.name == DERIVED_TRIPLES:
-            if TRIPLES in read:
-                yield Rule((views[TRIPLES],), (source,))
-            if TYPES in read:
-                yield Rule((views[TYPES],), (Atom(DERIVED_TRIPLES, (_S, _TYPE, _O)),))
-        else:
-            if TRIPLES in read:
-                yield Rule((Atom(TRIPLES, (_S, _TYPE, _O)),), (source,))
-            if TYPES in read:
-                yield Rule((views[TYPES],), (source,))
+    for views in (IN_DEFAULT_GRAPH, IN_NAMED_GRAPHS):
+        yield from _view_rules(views, read, written, known)
+
+
+def _view_rules(
+    views: Views, read: set[str], written: set[str], known: Sequence[Predicate]
+) -> Iterator[Rule]:
+    triples, types = views.triples in read, views.types in read
+    derived_triples, derived_types = views.derived_triples in written, views.derived_types in written
+    if not (triples or types or derived_triples or derived_types):
+        return
+    all_triples, all_members = views.triple(views.triples, _S, _P, _O), views.member(views.types, _S, _O)
+    made_triples = views.triple(views.derived_triples, _S, _P, _O)
+    made_members = views.member(views.derived_types, _S, _O)
+    for predicate in dict.fromkeys((*known, views.predicate(RDF_TYPE + views.suffix, 2))):
+        if predicate.has_graph != bool(views.graph):
+            continue
+        name, width = Iri(predicate.without_graph().name), predicate.without_graph().arity
+        if width == 2:
+            fact = views.member(predicate.name, _S, _O)
+            others = (_NO_CLASS,) if name == _TYPE else ()
+            if triples:
+                yield Rule((views.triple(views.triples, _S, name, _O),), (fact,))
+            if types and name == _TYPE:
+                yield Rule((all_members,), (fact,))
+            if derived_triples:
+                yield Rule((fact,), (views.triple(views.derived_triples, _S, name, _O), *others))
+            if derived_types and name == _TYPE:
+                yield Rule((fact,), (made_members, *others))
+        elif width == 1:
+            fact = Atom(predicate.name, (_S, *views.graph))
+            if triples:
+                yield Rule((views.triple(views.triples, _S, _TYPE, name),), (fact,))
+            if types:
+                yield Rule((views.member(views.types, _S, name),), (fact,))
+            if derived_triples:
+                yield Rule((fact,), (views.triple(views.derived_triples, _S, _TYPE, name),))
+            if derived_types:
+                yield Rule((fact,), (views.member(views.derived_types, _S, name),))
+    if derived_triples and triples:
+        yield Rule((all_triples,), (made_triples, _A_PROPERTY))
+    if derived_triples and types:
+        yield Rule((all_members,), (views.triple(views.derived_triples, _S, _TYPE, _O),))
+    if derived_types and triples:
+        yield Rule((views.triple(views.triples, _S, _TYPE, _O),), (made_members,))
+    if derived_types and types:
+        yield Rule((all_members,), (made_members,))
+
+
+_A_PROPERTY = Filter(Call("isiri", (_P,)))
+"""Triples whose predicate is something else are none."""
+_NO_CLASS = Filter(Call("not", (Call("isiri", (_O,)),)))
+"""Members of an IRI are facts of that class."""

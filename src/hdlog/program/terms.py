@@ -137,6 +137,8 @@ class Skolem:
     __repr__ = __str__
 
 
+UNBOUND = BlankNode("hdlog.unbound")
+"""Stands for no value in the rows of a query. No file has this node, since those of a file have a scope, and no rule makes it."""
 Constant = Iri | BlankNode | Literal | Skolem
 Term = Variable | Constant
 

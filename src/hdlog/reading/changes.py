@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hdlog.errors import InputError
-from hdlog.program.model import Predicate, Program, triple_atom
+from hdlog.program.model import Predicate, Program, in_graph, triple_atom
 from hdlog.program.ntriples import parse_term, term_text
 from hdlog.program.terms import Constant
 from hdlog.reading.chunks import Chunk
@@ -82,16 +82,14 @@ def _parse(text: str) -> tuple[Predicate, list[str]] | None:
     """A predicate and the texts of terms."""
     if text.endswith("."):
         terms = _terms(text[:-1], r"\s+")
-        if (
-            terms is not None
-            and len(terms) == 3
-            and terms[1].startswith("<")
-            and not terms[0].startswith('"')
-        ):
-            subject, predicate, value = map(_constant, terms)
-            atom = triple_atom(subject, predicate, value)
-            return atom.predicate, [term_text(t) for t in atom.terms]  # type: ignore[arg-type]
-        return None
+        if terms is None or len(terms) not in (3, 4) or not terms[1].startswith("<"):
+            return None
+        if any(node.startswith('"') for node in (terms[0], *terms[3:])):
+            return None
+        subject, predicate, value, *graph = map(_constant, terms)
+        atom = triple_atom(subject, predicate, value)
+        atom = in_graph(atom, graph[0]) if graph else atom
+        return atom.predicate, [term_text(t) for t in atom.terms]  # type: ignore[arg-type]
     if not text.endswith(")"):
         return None
     # A name may have brackets in it.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hdlog.errors import InputError, IntermediateTooLarge
 from hdlog.memory import used_memory
-from hdlog.program.model import TRIPLE, Attribute, Predicate
+from hdlog.program.model import GRAPH, Attribute, Predicate
 from hdlog.program.ntriples import SKOLEM
 from hdlog.program.terms import RDF_TYPE
 from hdlog.reading.kernels import Places
@@ -81,19 +81,31 @@ class Intake:
     def add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
         if predicate.name.startswith("#"):
             raise InputError(f"{predicate.name}: names that begin with # are for hdlog's own predicates")
+        if predicate.without_graph() == (RDF_TYPE, 2):
+            self.add_triples(RDF_TYPE, *columns)
+        else:
+            self._add(predicate, columns, rows)
+
+    def _add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
         if rows:
             self._parts.setdefault(predicate, []).append(columns)
             self.rows += rows
 
-    def add_classes(self, members: Places, classes: Places) -> None:
-        """(s, rdf:type, C) is C(s) if C is an IRI."""
-        for number, rows in groups(classes):
+    def add_triples(
+        self, predicate: str, subjects: Places, objects: Places, graphs: Places | None = None
+    ) -> None:
+        """Triples with a predicate, by its name; in named graphs, if there are any."""
+        more, suffix = ([], "") if graphs is None else ([graphs], GRAPH)
+        if predicate != RDF_TYPE:
+            columns = [subjects, objects, *more]
+            self.add(Predicate(predicate + suffix, len(columns)), columns, len(subjects))
+            return
+        # (s, rdf:type, C) is C(s) if C is an IRI.
+        for number, rows in groups(objects):
             text = self.terms.text(number) if number >= 0 else ""
-            if text[:1] == "<":
-                self.add(Predicate(text[1:-1], 1), [members[rows]], len(rows))
-            else:
-                types = np.repeat(self.terms.add_texts([f"<{RDF_TYPE}>"]), len(rows))
-                self.add(Predicate(TRIPLE, 3), [members[rows], types, classes[rows]], len(rows))
+            columns = [c[rows] for c in (subjects, *([] if text[:1] == "<" else [objects]), *more)]
+            name = text[1:-1] if text[:1] == "<" else RDF_TYPE
+            self._add(Predicate(name + suffix, len(columns)), columns, len(rows))
 
     def chunk(self) -> Chunk:
         facts = {p: _join_parts(parts) for p, parts in self._parts.items()}
@@ -110,8 +122,8 @@ class Reading(Intake):
         self.skipped = 0
         self.problems: list[str] = []
 
-    def add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
-        super().add(predicate, columns, rows)
+    def _add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
+        super()._add(predicate, columns, rows)
         if self.split.memory is not None and rows > _WORTH_A_LOOK and used_memory() > self.split.memory:
             raise IntermediateTooLarge(
                 f"what is read of {self.split.path}, so far a table",

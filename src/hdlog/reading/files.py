@@ -21,6 +21,7 @@ _READERS: dict[str, Callable[[Reading], None]] = {
     "nt": read_lines,
     "nq": read_lines,
     "ttl": read_document,
+    "trig": read_document,
     "rdf": read_document,
     "csv": read_separated,
     "tsv": read_separated,

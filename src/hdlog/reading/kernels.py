@@ -344,11 +344,14 @@ def _statement(data: Bytes, i: int, end: int, quads: bool, places: Places, row: 
             return -1
         places[place, row], places[place + 1, row] = i, after
     i = _blanks(data, after, end)
-    if quads and i > after and i < end and data[i] != _DOT:
-        i = _term(data, i, end, False)
-        if i < 0:
-            return -1
-        i = _blanks(data, i, end)
+    if quads:
+        places[6, row] = places[7, row] = i
+        if i > after and i < end and data[i] != _DOT:
+            i = _term(data, i, end, False)
+            if i < 0:
+                return -1
+            places[7, row] = i
+            i = _blanks(data, i, end)
     if i >= end or data[i] != _DOT:
         return -1
     return _rest(data, i + 1, end)
@@ -358,7 +361,8 @@ def _statement(data: Bytes, i: int, end: int, quads: bool, places: Places, row: 
 def scan(data: Bytes, quads: bool, places: Places, others: Places) -> tuple[int, int]:
     """Find the terms of lines of N-Triples or N-Quads; how many triples there are, and how many lines that are not plain.
 
-    `places` gets begin and end of subject, predicate and object of each triple; `others` begin and end of each
+    `places` gets begin and end of subject, predicate and object of each triple, and of its graph, of which both are the same in the default
+    graph; `others` begin and end of each
     line that is malformed, or that needs a closer look: escapes or users in IRIs, tags with variants. Both have a column
     for each line. Everything in `places` is well-formed.
     """

@@ -1,4 +1,4 @@
-"""Lines of N-Triples and N-Quads, and Turtle and RDF/XML by way of them, into facts.
+"""Lines of N-Triples and N-Quads, and Turtle, TriG and RDF/XML by way of them, into facts.
 
 Compiled loops read all lines that are plain; pyoxigraph reads the few others, and says what is wrong with them. So what
 is malformed is what pyoxigraph finds malformed, but for triple terms and base directions (RDF 1.2), which have no
@@ -16,8 +16,6 @@ import numpy as np
 import pyoxigraph as ox
 
 from hdlog.errors import InputError
-from hdlog.program.model import Predicate
-from hdlog.program.terms import RDF_TYPE
 from hdlog.reading import kernels
 from hdlog.reading.chunks import Reading, groups
 from hdlog.reading.entities import find_growth
@@ -27,18 +25,25 @@ from hdlog.reading.term_table import TermTable
 from hdlog.reading.values import value_text
 
 _SHORTEST_TRIPLE = len(b"_:s <p:> _:o.")
-_TYPE = f"<{RDF_TYPE}>"
-_DOCUMENTS = {"ttl": ("Turtle", ox.RdfFormat.TURTLE), "rdf": ("RDF/XML", ox.RdfFormat.RDF_XML)}
+_DOCUMENTS = {
+    "ttl": ("Turtle", ox.RdfFormat.TURTLE),
+    "trig": ("TriG", ox.RdfFormat.TRIG),
+    "rdf": ("RDF/XML", ox.RdfFormat.RDF_XML),
+}
 _PLACE = re.compile(r"^Parser error [^:]*: ")
 _ANONYMOUS = "anonymous."
 _MADE_UP = re.compile(r"[0-9a-f]{24,32}")
 """Labels that pyoxigraph gives to nodes that have none."""
+_DEFAULT = np.int64(-(1 << 62))
+"""In place of the number of a graph: the default graph."""
 Refuse = Callable[[int, str], None]
 """Called with the place and the fault of a line."""
+QuadText = tuple[str, str, str, str]
+"""Subject, predicate, object and graph; nothing for the default graph."""
 
 
 def read_lines(reading: Reading) -> None:
-    """Read a split in N-Triples or N-Quads; names of graphs are dropped."""
+    """Read a split in N-Triples or N-Quads."""
     split = reading.split
 
     def refuse(place: int, why: str) -> None:
@@ -48,7 +53,7 @@ def read_lines(reading: Reading) -> None:
 
 
 def read_document(reading: Reading) -> None:
-    """Read a split in Turtle or RDF/XML; none of it if anything is wrong, even if the reading is lenient."""
+    """Read a split in Turtle, TriG or RDF/XML; none of it if anything is wrong, even if the reading is lenient."""
     path = reading.split.path
     name, rdf_format = _DOCUMENTS[reading.split.format]
     note = f"; {name} cannot be skipped line by line" if reading.lenient else ""
@@ -62,13 +67,13 @@ def read_document(reading: Reading) -> None:
         raise InputError(f"{path}: {growth}")
     try:
         triples = ox.parse(data, format=rdf_format)
-        lines = ox.serialize(_rename_blank_nodes(triples), format=ox.RdfFormat.N_TRIPLES)
+        lines = ox.serialize(_rename_blank_nodes(triples), format=ox.RdfFormat.N_QUADS)
     except SyntaxError as error:
         raise InputError(f"{path}:{error.lineno or 1}: {_reason(error)}{note}") from None
-    _read(cut_blocks(BytesIO(lines or b"")), False, reading, refuse)
+    _read(cut_blocks(BytesIO(lines or b"")), True, reading, refuse)
 
 
-def _rename_blank_nodes(triples: Iterable[ox.Quad]) -> Iterator[ox.Triple]:
+def _rename_blank_nodes(quads: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
     """Nodes without a label are numbered as they come, so that the same file has the same nodes every time. No label that somebody
     writes begins as theirs do."""
     names: dict[str, ox.BlankNode] = {}
@@ -80,16 +85,20 @@ def _rename_blank_nodes(triples: Iterable[ox.Quad]) -> Iterator[ox.Triple]:
             return names.setdefault(term.value, ox.BlankNode(f"{_ANONYMOUS}{len(names)}"))
         return ox.BlankNode(f"_{term.value}") if term.value.lstrip("_").startswith(_ANONYMOUS) else term
 
-    for triple in triples:
-        yield ox.Triple(rename(triple.subject), triple.predicate, rename(triple.object))
+    for quad in quads:
+        yield ox.Quad(rename(quad.subject), quad.predicate, rename(quad.object), rename(quad.graph_name))
+
+
+Quads = tuple[Places, Places, Places, Places]
+"""Numbers of subjects, predicates, objects and graphs; a graph below zero is the default one."""
 
 
 def _read(placed_blocks: Iterable[tuple[int, bytes]], quads: bool, reading: Reading, refuse: Refuse) -> None:
     names = TermTable()
-    parts = [_no_triples()]
+    parts = [_no_quads()]
     for start, block in placed_blocks:
         data = np.frombuffer(block, np.uint8)
-        places = np.empty((6, len(data) // _SHORTEST_TRIPLE + 1), np.int64)
+        places = np.empty((8 if quads else 6, len(data) // _SHORTEST_TRIPLE + 1), np.int64)
         others = np.empty((2, len(data) // 2 + 1), np.int64)
         rows, unclear = kernels.scan(data, quads, places, others)
         parts.append(_number_terms(data, places[:, :rows], reading.terms, names))
@@ -97,50 +106,62 @@ def _read(placed_blocks: Iterable[tuple[int, bytes]], quads: bool, reading: Read
             lines = [(start + low, block[low:high]) for low, high in others[:, :unclear].T.tolist()]
             texts = _look_closer(lines, quads, refuse)
             if texts:
-                s, p, o = zip(*texts, strict=True)
-                parts.append((reading.terms.add_texts(s), names.add_texts(p), reading.terms.add_texts(o)))
-    subjects, predicates, objects = (np.concatenate(column) for column in zip(*parts, strict=True))
+                parts.append(_number_texts(texts, reading.terms, names))
+    subjects, predicates, objects, graphs = (np.concatenate(column) for column in zip(*parts, strict=True))
     for number, rows_of in groups(predicates):
-        _add(names.text(number), subjects[rows_of], objects[rows_of], reading)
+        name = names.text(number)[1:-1]
+        s, o, g = subjects[rows_of], objects[rows_of], graphs[rows_of]
+        named = g >= 0
+        if not named.all():
+            reading.add_triples(name, s[~named], o[~named])
+        if named.any():
+            reading.add_triples(name, s[named], o[named], g[named])
 
 
-def _no_triples() -> tuple[Places, Places, Places]:
+def _no_quads() -> Quads:
     none = np.empty(0, np.int64)
-    return none, none, none
+    return none, none, none, none
 
 
-def _number_terms(
-    data: Bytes, places: Places, terms: TermTable, names: TermTable
-) -> tuple[Places, Places, Places]:
-    s, p, o = places[0:2], places[2:4], places[4:6]
-    return terms.add(data, *s), names.add(data, *p), terms.add(data, *o)
+def _number_terms(data: Bytes, places: Places, terms: TermTable, names: TermTable) -> Quads:
+    s, p, o, *more = places[0:2], places[2:4], places[4:6], places[6:8]
+    graphs = np.full(places.shape[1], _DEFAULT)
+    for low, high in (g for g in more if len(g)):
+        named = np.flatnonzero(high > low)
+        graphs[named] = terms.add(data, low[named], high[named])
+    return terms.add(data, *s), names.add(data, *p), terms.add(data, *o), graphs
 
 
-def _add(predicate: str, subjects: Places, objects: Places, reading: Reading) -> None:
-    if predicate == _TYPE:
-        reading.add_classes(subjects, objects)
-    else:
-        reading.add(Predicate(predicate[1:-1], 2), [subjects, objects], len(subjects))
+def _number_texts(texts: list[QuadText], terms: TermTable, names: TermTable) -> Quads:
+    s, p, o, g = zip(*texts, strict=True)
+    graphs = np.full(len(texts), _DEFAULT)
+    named = [i for i, text in enumerate(g) if text]
+    graphs[named] = terms.add_texts([g[i] for i in named])
+    return terms.add_texts(s), names.add_texts(p), terms.add_texts(o), graphs
 
 
-def _look_closer(lines: list[tuple[int, bytes]], quads: bool, refuse: Refuse) -> list[tuple[str, str, str]]:
+def _look_closer(lines: list[tuple[int, bytes]], quads: bool, refuse: Refuse) -> list[QuadText]:
     """The triples of lines that are not plain, or are malformed."""
     try:
         return _parse(b"\n".join(line for _, line in lines), quads)
     except SyntaxError:
         pass
-    triples = []
+    found = []
     for place, line in lines:
         try:
-            triples += _parse(line, quads)
+            found += _parse(line, quads)
         except SyntaxError as error:
             refuse(place, _reason(error))
-    return triples
+    return found
 
 
-def _parse(lines: bytes, quads: bool) -> list[tuple[str, str, str]]:
+def _parse(lines: bytes, quads: bool) -> list[QuadText]:
     parsed = ox.parse(lines, format=ox.RdfFormat.N_QUADS if quads else ox.RdfFormat.N_TRIPLES)
-    return [(str(t.subject), str(t.predicate), _object_text(t.object)) for t in parsed]
+    return [(str(t.subject), str(t.predicate), _object_text(t.object), _graph_text(t)) for t in parsed]
+
+
+def _graph_text(quad: ox.Quad) -> str:
+    return "" if isinstance(quad.graph_name, ox.DefaultGraph) else str(quad.graph_name)
 
 
 def _object_text(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:

@@ -16,7 +16,6 @@ import pyoxigraph as ox
 from hdlog import interrupts
 from hdlog.errors import InputError, did_you_mean
 from hdlog.program.model import Predicate, Program, body_atoms
-from hdlog.program.terms import RDF_TYPE
 from hdlog.program.types import attribute_layout
 from hdlog.reading.chunks import Chunk, Intake
 from hdlog.reading.kernels import Places
@@ -34,7 +33,8 @@ FactInput = Any
 """
 ReadFiles = Callable[[Sequence[str | Path], str], Iterable[Chunk]]
 """The facts of files; all of one predicate, if it is named."""
-_TYPE = f"<{RDF_TYPE}>"
+_RDFLIB_DEFAULT = "urn:x-rdflib:default"
+"""What rdflib calls the default graph."""
 _BYTES = (bytes, bytearray, memoryview)
 _SHOWN = 5
 
@@ -238,21 +238,26 @@ class Collector(Intake):
     # Graphs.
 
     def triples(self, graph: Iterable[Any]) -> None:
-        """Triples of pyoxigraph or rdflib."""
-        grouped: dict[str, tuple[list[str], list[str]]] = {}
+        """Triples and quads of pyoxigraph or rdflib."""
+        grouped: dict[tuple[str, bool], list[tuple[str, ...]]] = {}
         with interrupts.let_through():
             items = list(graph)
-        for triple in items:
-            s, p, o = (graph_text(t) for t in tuple(triple)[:3])
-            subjects, objects = grouped.setdefault(p, ([], []))
-            subjects.append(s)
-            objects.append(o)
-        for name, (subjects, objects) in grouped.items():
-            s_ids, o_ids = self.terms.add_texts(subjects), self.terms.add_texts(objects)
-            if name == _TYPE:
-                self.add_classes(s_ids, o_ids)
-            else:
-                self.add(Predicate(name[1:-1], 2), [s_ids, o_ids], len(s_ids))
+        for item in items:
+            s, p, o = (graph_text(t) for t in tuple(item)[:3])
+            name = _graph_name(item)
+            grouped.setdefault((p, name is not None), []).append((s, o) if name is None else (s, o, name))
+        for (predicate, _), rows in grouped.items():
+            columns = [self.terms.add_texts(column) for column in zip(*rows, strict=True)]
+            self.add_triples(predicate[1:-1], *columns)
+
+
+def _graph_name(item: Any) -> str | None:
+    """The named graph that a quad is in; None for the default graph, and for a triple."""
+    graph = tuple(item)[3] if len(tuple(item)) > 3 else None
+    graph = getattr(graph, "identifier", graph)  # rdflib gives the graph itself
+    if graph is None or isinstance(graph, ox.DefaultGraph) or str(graph) == _RDFLIB_DEFAULT:
+        return None
+    return graph_text(graph)
 
 
 def _is_triple(item: Any) -> bool:

@@ -23,6 +23,7 @@ FORMATS = {
     ".nt": "nt",
     ".nq": "nq",
     ".ttl": "ttl",
+    ".trig": "trig",
     ".rdf": "rdf",
     ".xml": "rdf",
     ".owl": "rdf",
@@ -41,7 +42,7 @@ _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _PIECE, _PIECES = 1 << 16, 1 << 10
 """Bytes that are looked at together, and in how many places of a file, to tell it from others: all of it up to 64 MB."""
 """Formats in which every line stands for itself; a value of a CSV file may have several."""
-_RDF = ("nt", "nq", "ttl", "rdf")
+_RDF = ("nt", "nq", "ttl", "trig", "rdf")
 MARK = b"\xef\xbb\xbf"
 """What some programs begin UTF-8 with."""
 _KNOWN = f"known: {', '.join(FORMATS)}, each also with {' or '.join(COMPRESSIONS)}"

@@ -31,6 +31,7 @@ _NONE: dict[int, str] = {}
 _FIRST_BYTES = 100
 _LONGEST_RECORD = 64 << 20
 """Bytes after which a quote is taken for one that nobody closes."""
+_RETURN = "a carriage return within a line; lines end with a line feed, or with both"
 _QUOTED = re.compile(rb'"(?:[^"]|"")*"')
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?")
 
@@ -150,10 +151,10 @@ class _Layout:
         with open_split(split) as stream:
             self._first = self._record(stream)
             whole = self._first
-            while self.find_fault(whole) and not self.has_header and whole:
+            while self._has_return(whole) and not self.has_header and whole:
                 whole = self._record(stream)
-        if self.find_fault(whole):
-            raise InputError(f"{split.path}:1: {self.find_fault(whole)}")
+        if self._has_return(whole):
+            raise InputError(f"{split.path}:1: {_RETURN}")
         self.names = self._fields(self._first) if self.has_header else []
         if self.has_header:
             self._check_header()
@@ -277,12 +278,20 @@ class _Layout:
             if block[start:end].strip(b"\r\n"):
                 yield block[start:end]
 
+    def _has_return(self, record: bytes) -> bool:
+        """Whether there is a carriage return that is neither part of a value in quotes nor of the end of the line."""
+        outside = _QUOTED.sub(b"", record) if self.quotes else record
+        return b"\r" in outside.removesuffix(b"\n").removesuffix(b"\r")
+
     def find_fault(self, record: bytes) -> str:
         """What keeps a record from being read, whatever its values are."""
-        outside = _QUOTED.sub(b"", record) if self.quotes else record
-        if b"\r" in outside.removesuffix(b"\n").removesuffix(b"\r"):
-            return "a carriage return within a line; lines end with a line feed, or with both"
-        return "" if _is_text(record) else "not UTF-8"
+        if self._has_return(record):
+            return _RETURN
+        if _is_text(record):
+            return ""
+        # Its values are told apart later, as far as it has the right number of them.
+        width = len(self._fields(record))
+        return "" if width == self.width else f"{width} columns, not {self.width} as before"
 
     def lines(self, reading: Reading, place: int, block: bytes, everything: bool) -> list[int]:
         """The number in the whole file of the line in which each record of a block begins."""

@@ -19,6 +19,7 @@ from hdlog.plan.joins import Step as JoinStep
 from hdlog.plan.nodes import is_view
 from hdlog.plan.planner import RulePlan, TreeNode, plan_rule
 from hdlog.program.model import (
+    GRAPH,
     Aggregate,
     AggregateCall,
     Atom,
@@ -303,6 +304,9 @@ def rule_text(rule: Rule) -> str:
 def item_text(item: BodyItem) -> str:
     match item:
         case Atom():
+            if item.predicate.has_graph:
+                plain = Atom(item.name.removesuffix(GRAPH), item.terms[:-1])
+                return f"{item_text(plain)} in {_expression(item.terms[-1])}"
             return f"{shorten_name(item.name)}({', '.join(map(_expression, item.terms))})"
         case Negation():
             return f"not {', '.join(map(item_text, item.body))}"

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 from hdlog.errors import UsageError
-from hdlog.writing.files import write_tables, write_triples, write_whole
+from hdlog.writing.files import RdfFormat, write_tables, write_triples, write_whole
 from hdlog.writing.sheets import Sheet
 
-FORMATS = ("nt", "csv", "tsv", "facts", "parquet")
+RDF_FORMATS: tuple[RdfFormat, ...] = get_args(RdfFormat)
+FORMATS = (*RDF_FORMATS, "csv", "tsv", "facts", "parquet")
 _MARK = ".hdlog-export"
 """A file in each folder of an export."""
 
@@ -27,16 +29,17 @@ def export(
 ) -> tuple[int, list[str]]:
     """Write all facts; how many were written, and what was left out and why.
 
-    N-Triples go to one file, or to standard output if none is named; the other formats to a folder with a file for each
-    predicate.
+    N-Triples, N-Quads and TriG go to one file, or to standard output if none is named; the other formats to a folder with a file for
+    each predicate.
     """
     if format_ not in FORMATS:
         raise UsageError(f"unknown format {format_}; there are {', '.join(FORMATS)}")
-    if format_ == "nt":
-        if out is None:
-            return write_triples(_announce(sheets, say), sys.stdout.buffer)
-        with write_whole(out) as file:
-            return write_triples(_announce(sheets, say), file)
+    for rdf_format in RDF_FORMATS:
+        if format_ == rdf_format:
+            if out is None:
+                return write_triples(_announce(sheets, say), sys.stdout.buffer, rdf_format)
+            with write_whole(out) as file:
+                return write_triples(_announce(sheets, say), file, rdf_format)
     if out is None:
         raise UsageError(f"{format_} needs a folder, with a file for each predicate; name it with --out")
     with _build_folder(out, overwrite) as folder:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 from hdlog.dialects import ENDINGS, Dialect
 from hdlog.errors import Problem, ProgramError, Source, UsageError, did_you_mean, in_text_order
-from hdlog.program.checks import check
-from hdlog.program.model import Program
+from hdlog.program.checks import check, check_constants, check_rule
+from hdlog.program.model import Atom, Program, Rule
 from hdlog.program.normalise import check_core
+from hdlog.program.terms import Variable
 from hdlog.text import rdfox, souffle
 from hdlog.text.preprocess import preprocess
 
@@ -141,6 +142,25 @@ def parse(text: str, dialect: Dialect = "rdfox", name: str = "<text>") -> Progra
     if not isinstance(text, str):
         raise UsageError(f"a program is a text, not {type(text).__name__}; `read` takes the path of a file")
     return _program(examine(text, dialect, name))
+
+
+def parse_query(
+    text: str, prefixes: Mapping[str, str], given: Sequence[str] = (), name: str = "<query>"
+) -> Rule:
+    """The rule for the answers to a query; its head is `rdfox.ANSWER` with what is asked for. Names that are `given` have values."""
+    if not isinstance(text, str):
+        raise UsageError(f"a query is a text, not {type(text).__name__}")
+    source = _prepare(text, "rdfox", name, Path())[0].source
+    queries, problems = rdfox.parse_query(source, prefixes)
+    if not problems and len(queries) != 1:
+        raise UsageError(f"{name}: {len(queries)} queries; give one, as in ?x, ?y <- edge[?x, ?y]")
+    for query in queries:
+        known = replace(query, body=(Atom("#given", tuple(map(Variable, given))), *query.body))
+        problems += [*check_rule(known if given else query), *check_constants(query)]
+    errors = [p for p in problems if p.severity == "error"]
+    if errors:
+        raise ProgramError(in_text_order(errors))
+    return queries[0]
 
 
 def read(path: str | Path, dialect: Dialect | None = None) -> Program:

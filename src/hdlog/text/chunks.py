@@ -23,6 +23,7 @@ from hdlog.text.parse_tables import load_tables
 MAX_NESTING = 250
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
+_NAMES = frozenset(["IRIREF", "PNAME_LN", "PNAME_NS", "VARIABLE"])
 _OPERATORS = frozenset(
     ["+", "-", "*", "/", "%", "^", "!", "&&", "||", "band", "bor", "bxor", "bnot", "bshl", "bshr"]
 )
@@ -62,6 +63,7 @@ class Reader(Transformer[Token, object]):
 
 
 R = TypeVar("R", bound=Reader)
+Result = TypeVar("Result")
 
 
 class Grammar(Generic[R]):
@@ -87,17 +89,28 @@ class Grammar(Generic[R]):
 
     def read(self, source: Source, chunks: Iterable[list[Token]]) -> tuple[Program, list[Problem]]:
         """Parse each chunk; what could be read, and a problem for each that could not."""
+        return self.read_as(source, chunks, lambda reader: reader.program())
+
+    def read_as(
+        self,
+        source: Source,
+        chunks: Iterable[list[Token]],
+        result: Callable[[R], Result],
+        prepare: Callable[[R], None] = lambda _: None,
+    ) -> tuple[Result, list[Problem]]:
+        """Likewise, with what a reader has made of it; `prepare` tells it what it knows before it begins."""
         if self._idle:
             reader, parse = self._idle.pop()
         else:
             reader = self._reader()
             parse = partial(_parse_tokens, self._make_lark(transformer=reader).parser.parser)
         reader.start(source)
+        prepare(reader)
         problems = [p for chunk in chunks if (p := self._problem(source, parse, chunk))]
-        program = reader.program()
+        made = result(reader)
         problems += reader.problems
         self._idle.append((reader, parse))
-        return program, problems
+        return made, problems
 
     def _problem(self, source: Source, parse: Callable[[Any], object], chunk: list[Token]) -> Problem | None:
         deep = find_deep_nesting(chunk)
@@ -148,6 +161,11 @@ def _explain_unexpected(
 ) -> Problem:
     token = error.token
     expected = set(error.accepts or error.expected) - {"$END", "BAD"}
+    place = next((i for i, t in enumerate(chunk) if t is token), 0)
+    if token in _OPENING and place > 1 and chunk[place - 2] in _CLOSING and chunk[place - 1].type in _NAMES:
+        # The name of an atom was taken for that of a graph.
+        span = span_of(source, chunk[place - 1])
+        return Problem("syntax", f"unexpected {show_token(chunk[place - 1])}", span, "expected ',' or '.'")
     hint = _suggest_keyword(names, chunk[: chunk.index(token) + 1] if token in chunk else chunk)
     if token.type == "$END":
         last = chunk[-1]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import urljoin
 
@@ -31,6 +32,7 @@ from hdlog.program.model import (
     Negation,
     Program,
     Rule,
+    in_graph,
     negate,
     triple_atom,
 )
@@ -108,6 +110,21 @@ _NAMES = {
     "EQUAL": "'='",
     "LT": "'<'",
 }
+ANSWER = "#answer"
+"""The predicate of the answers to a query."""
+_EVERYTHING = (Variable("*"),)
+
+
+def _named_variables(body: tuple[BodyItem, ...]) -> Iterator[Variable]:
+    """The variables that a body gives values to, in the order of the text."""
+    for item in body:
+        match item:
+            case Atom():
+                yield from (v for v in item.variables() if not v.is_wildcard)
+            case Bind():
+                yield item.variable
+            case Aggregate():
+                yield from (*item.group, *(call.result for call in item.calls))
 
 
 @cache
@@ -118,6 +135,37 @@ def grammar() -> Grammar[RdfoxReader]:
 def parse(source: Source) -> tuple[Program, list[Problem]]:
     """The statements that could be read, and a problem for each that could not."""
     return grammar().read(source, chunks(grammar().tokens(source)))
+
+
+def parse_query(source: Source, prefixes: Mapping[str, str]) -> tuple[list[Rule], list[Problem]]:
+    """The queries of a text, each a rule for the answers, and what is wrong with it; a dot at its end may be missing."""
+    tokens = list(grammar().tokens(source))
+    if tokens and tokens[-1].type != "DOT":
+        tokens.append(Token.new_borrow_pos("DOT", ".", tokens[-1]))
+    cut = [_with_arrow(chunk) for chunk in chunks(tokens)]
+
+    def result(reader: RdfoxReader) -> list[Rule]:
+        for rule in reader.rules:
+            reader.complain(
+                "query",
+                "a query, not a rule, is asked for",
+                rule.span,
+                "write variables and <- before the body",
+            )
+        return reader.queries
+
+    return grammar().read_as(source, cut, result, lambda reader: reader.prefixes.update(prefixes))
+
+
+def _with_arrow(chunk: list[Token]) -> list[Token]:
+    """A query with its <- as an arrow: elsewhere that is a comparison with a negative number."""
+    for place, (token, following) in enumerate(pairwise(chunk)):
+        if token.type == "LT" and following == "-":
+            arrow = Token.new_borrow_pos("ARROW", "<-", token)
+            return [*chunk[:place], arrow, *chunk[place + 2 :]]
+        if token.type not in ("VARIABLE", "COMMA", "STAR"):
+            break
+    return chunk
 
 
 def chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
@@ -174,10 +222,15 @@ class RdfoxReader(Reader):
         self.used_prefixes: dict[str, str] = {}
         self.base_iri = ""
         self.rules: list[Rule] = []
+        self.queries: list[Rule] = []
         self.declarations: list[Declaration] = []
         self.directives: list[Directive] = []
 
     def program(self) -> Program:
+        for query in self.queries:
+            self.complain(
+                "query", "a program has rules, and this is a query", query.span, "hdlog query asks it"
+            )
         return Program(
             tuple(self.rules),
             tuple(self.declarations),
@@ -217,6 +270,15 @@ class RdfoxReader(Reader):
     ) -> None:
         chosen = cast(EvaluationMethod, str(method[1:])) if method else None
         self.rules.append(Rule(heads, body or (), heads[0].span, chosen))
+
+    def query(self, answer: tuple[Variable, ...] | None, arrow: Token, body: tuple[BodyItem, ...]) -> None:
+        """A rule for the answers: those to a query that asks for nothing are whether there is a match."""
+        names = answer if answer != _EVERYTHING else tuple(dict.fromkeys(_named_variables(body)))
+        span = names[0].span if names and answer != _EVERYTHING else self.span(arrow)
+        self.queries.append(Rule((Atom(ANSWER, names or (), span),), body, span))
+
+    def answer(self, *variables: Variable | Token) -> tuple[Variable, ...]:
+        return tuple(v for v in variables if isinstance(v, Variable)) or _EVERYTHING
 
     def heads(self, *atoms: Atom) -> tuple[Atom, ...]:
         return atoms
@@ -307,6 +369,15 @@ class RdfoxReader(Reader):
         if not isinstance(p, Iri | Variable):
             raise self.fail("triple", "the predicate of a triple is an IRI or a variable", self.here(p))
         return triple_atom(s, p, o, self.here(p) or self.span(bracket))
+
+    def in_graph(self, atom: Atom, graph: Iri | Variable) -> Atom:
+        plain = atom.is_triple or len(atom.terms) in (1, 2)
+        if not plain:
+            count = len(atom.terms)
+            raise self.fail(
+                "graph", f"a named graph has triples, and {atom.name} has {count} arguments", atom.span
+            )
+        return in_graph(atom, graph)
 
     def bare_name(self, token: Token) -> Iri:
         return Iri(str(token), self.span(token))

@@ -12,6 +12,7 @@ from hdlog.dialects import Dialect
 from hdlog.errors import Inexpressible
 from hdlog.program.functions import INTEGER_TYPES
 from hdlog.program.model import (
+    GRAPH,
     Aggregate,
     AggregateCall,
     Atom,
@@ -245,6 +246,9 @@ class RdfoxWriter:
         return f" BIND {call.function.upper()}({distinct}{argument}) AS {self.variable(call.result)}"
 
     def atom(self, atom: Atom) -> str:
+        if atom.predicate.has_graph:
+            plain = Atom(atom.name.removesuffix(GRAPH), atom.terms[:-1])
+            return f"{self.atom(plain)} {self.term(atom.terms[-1])}"
         terms = ", ".join(map(self.term, atom.terms))
         if atom.is_triple:
             return f"[{terms}]"
@@ -419,6 +423,8 @@ class SouffleWriter:
         return text if isinstance(expression, Variable) else f"({text})"
 
     def atom(self, atom: Atom) -> str:
+        if atom.predicate.has_graph:
+            return self.refuse("an atom in a named graph")
         if atom.is_triple:
             return self.refuse("variables in place of predicates")
         if atom.name not in self.program.declared:

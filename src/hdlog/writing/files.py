@@ -1,4 +1,4 @@
-"""Facts into files: N-Triples for what is a triple, tables for the rest; each file is whole, or not there."""
+"""Facts into files: N-Triples, N-Quads or TriG for what is a triple, tables for the rest; each file is whole, or not there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hdlog.errors import WriteError
-from hdlog.program.model import TRIPLE, Predicate
+from hdlog.program.model import Predicate
 from hdlog.program.ntriples import is_iri
 from hdlog.program.terms import RDF_TYPE
 from hdlog.reading.arrays import string_bytes
@@ -62,48 +62,73 @@ def _compression(path: Path) -> str | None:
 
 
 def is_triple(predicate: Predicate) -> bool:
-    """Whether facts of a predicate are triples: a class, a property, or the predicate of all other triples."""
-    return predicate == (TRIPLE, 3) or (predicate.arity in (1, 2) and is_iri(predicate.name))
+    """Whether facts of a predicate are triples, or quads: a class or a property."""
+    plain = predicate.without_graph()
+    return plain.arity in (1, 2) and is_iri(plain.name)
 
 
-def write_triples(sheets: Iterable[Sheet], out: IO[bytes]) -> tuple[int, list[str]]:
-    """N-Triples; how many were written, and what was left out because it is no triple."""
+RdfFormat = Literal["nt", "nq", "trig"]
+
+
+def write_triples(
+    sheets: Iterable[Sheet], out: IO[bytes], format_: RdfFormat = "nt"
+) -> tuple[int, list[str]]:
+    """N-Triples, N-Quads or TriG; how many facts were written, and what was left out because it is no triple."""
     count, left = 0, []
     for sheet in sheets:
         if not is_triple(sheet.predicate):
             left.append(f"{sheet.rows:,} facts of {sheet.predicate} are no triples")
             continue
+        if format_ == "nt" and sheet.predicate.has_graph:
+            name = sheet.predicate.without_graph().name
+            left.append(f"{sheet.rows:,} facts of {name} are in named graphs; N-Quads and TriG have these")
+            continue
         wrong = 0
         for columns in sheet.batches():
             texts = [_terms(column) for column in columns]
-            good = _may_be_subject(texts[0])
-            if sheet.predicate.arity == 3:
-                good = pc.and_(good, pc.starts_with(texts[1], "<"))
+            good = _may_be_written(sheet.predicate, texts)
             if not pc.all(good).as_py():
                 wrong += len(good) - int(pc.sum(good).as_py() or 0)
                 texts = [column.filter(good) for column in texts]
-            write_texts(out, _triples(sheet.predicate, texts))
+            if format_ == "trig" and sheet.predicate.has_graph:
+                _write_graphs(sheet.predicate, texts, out)
+            else:
+                write_texts(out, _triples(sheet.predicate, texts))
             count += len(texts[0])
         if wrong:
-            left.append(f"{wrong:,} facts of {sheet.predicate} are no triples: their subject is a literal")
+            what = "subject or graph" if sheet.predicate.has_graph else "subject"
+            left.append(f"{wrong:,} facts of {sheet.predicate} are no triples: their {what} is a literal")
     return count, left
 
 
-def _may_be_subject(texts: pa.Array) -> pa.Array:
-    return pc.invert(pc.starts_with(texts, '"'))
+def _may_be_written(predicate: Predicate, texts: Columns) -> pa.Array:
+    """Which facts have a subject, and a graph, that is no literal."""
+    nodes = [texts[0], *(texts[-1:] if predicate.has_graph else [])]
+    good = [pc.invert(pc.starts_with(column, '"')) for column in nodes]
+    return good[0] if len(good) == 1 else pc.and_(*good)
 
 
 def _triples(predicate: Predicate, texts: Columns) -> pa.Array:
-    """The lines of facts that are triples."""
-    if predicate.arity == 3:
-        return _join(texts[0], " ", texts[1], " ", texts[2], " .\n")
-    if predicate.arity == 1:
-        return _join(texts[0], f" <{RDF_TYPE}> <{predicate.name}> .\n")
-    return _join(texts[0], f" <{predicate.name}> ", texts[1], " .\n")
+    """The lines of facts that are triples, or quads."""
+    graph = [" ", texts[-1]] if predicate.has_graph else []
+    plain = predicate.without_graph()
+    if plain.arity == 1:
+        return _join(texts[0], f" <{RDF_TYPE}> <{plain.name}>", *graph, " .\n")
+    return _join(texts[0], f" <{plain.name}> ", texts[1], *graph, " .\n")
+
+
+def _write_graphs(predicate: Predicate, texts: Columns, out: IO[bytes]) -> None:
+    """The triples of each graph between brackets; a graph may have several of them."""
+    graphs = texts[-1].dictionary_encode()
+    for number, name in enumerate(graphs.dictionary.to_pylist()):
+        own = pc.equal(graphs.indices, number)
+        out.write(f"{name} {{\n".encode())
+        write_texts(out, _triples(predicate.without_graph(), [c.filter(own) for c in texts[:-1]]))
+        out.write(b"}\n")
 
 
 def fact_lines(sheet: Sheet) -> Iterator[str]:
-    """N-Triples for facts that are triples, an atom for others."""
+    """N-Triples or N-Quads for facts that are such, an atom for others."""
     for columns in sheet.batches():
         texts = [_terms(column).to_pylist() for column in columns]
         rows: Iterable[Sequence[str]] = zip(*texts, strict=True) if texts else [()] * sheet.rows
@@ -112,12 +137,11 @@ def fact_lines(sheet: Sheet) -> Iterator[str]:
 
 
 def _fact_line(predicate: Predicate, row: Sequence[str]) -> str:
-    if is_triple(predicate) and row[0][0] != '"':
-        if predicate.arity == 3:
-            return " ".join((*row, "."))
-        if predicate.arity == 2:
-            return f"{row[0]} <{predicate.name}> {row[1]} ."
-        return f"{row[0]} <{RDF_TYPE}> <{predicate.name}> ."
+    plain = predicate.without_graph()
+    graph = row[plain.arity :]
+    if is_triple(predicate) and not any(text[0] == '"' for text in (row[0], *graph)):
+        parts = (f"<{RDF_TYPE}>", f"<{plain.name}>") if plain.arity == 1 else (f"<{plain.name}>", row[1])
+        return " ".join((row[0], *parts, *graph, "."))
     shown = (text[1 : -len(INTEGER_MARK)] if text.endswith(INTEGER_MARK) else text for text in row)
     return f"{predicate.name}({', '.join(shown)})"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hdlog.engines.columnar.fact_sets import FactSets
-from hdlog.engines.columnar.facts import Facts
+from hdlog.engines.columnar.facts import Counts, Facts
+from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.relation import Relation
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.decode import FactTable
 from hdlog.engines.encoding import encode_chunks
@@ -26,6 +28,9 @@ class InAndOut(FactSets):
 
     def decode(self, facts: Facts) -> FactTable:
         return FactTable(self.dictionary, facts.arity, len(facts), facts.columns)
+
+    def collect(self, relation: Relation, names: Sequence[str]) -> tuple[list[Ids], Counts]:
+        return [relation.columns[n] for n in names], relation.weights()
 
     def show(self, facts: Facts, names: Sequence[str]) -> FactTable:
         return self.decode(facts).with_names(names)

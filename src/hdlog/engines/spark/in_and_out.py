@@ -13,7 +13,7 @@ from hdlog.engines.encoding import encode_chunks
 from hdlog.engines.spark import show
 from hdlog.engines.spark.fact_sets import FactSets
 from hdlog.engines.spark.intake import encode_frame
-from hdlog.engines.spark.relation import Facts, columns
+from hdlog.engines.spark.relation import Facts, Relation, column, columns
 from hdlog.engines.spark.table import Table
 from hdlog.program.model import Predicate
 from hdlog.program.ntriples import parse_term
@@ -43,6 +43,13 @@ class InAndOut(FactSets):
             return [table[c].to_numpy() for c in columns(facts.arity)[: facts.arity]]
 
         return FactTable(self.dictionary, facts.arity, rows, fetch)
+
+    def collect(self, relation: Relation, names: Sequence[str]) -> tuple[list[StoreIds], StoreIds]:
+        if relation.frame is None:
+            return [np.empty(0, np.int64) for _ in names], np.empty(0, np.int64)
+        chosen = list(map(column, names))
+        table = self.keeper.collect(relation.frame.select(*chosen, "m"))
+        return [table[c].to_numpy() for c in chosen], table["m"].to_numpy()
 
     def show(self, facts: Facts, names: Sequence[str]) -> DataFrame:
         """A DataFrame of plain values: numbers where a column has nothing else, texts otherwise."""

@@ -1,0 +1,127 @@
+"""Queries over a materialisation: asked once, or prepared and asked again with other values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+from hdlog.engines.protocol import F, R, T
+from hdlog.errors import UsageError, did_you_mean
+from hdlog.program.ntriples import parse_term
+from hdlog.program.terms import Constant, Variable
+from hdlog.query.algebra import Condition, Join, Node, Selection, Values, names_of
+from hdlog.query.answers import Answers
+from hdlog.query.bodies import Bodies
+from hdlog.query.evaluation import Evaluation
+from hdlog.query.rule_bodies import answer_names, translate_body
+from hdlog.query.snapshot import Snapshot
+from hdlog.reading.values import value_text
+from hdlog.reasoning import Reasoning
+from hdlog.text import parse_query
+from hdlog.tuning import Tuning
+
+
+@dataclass(frozen=True)
+class Modifiers:
+    """How answers are to be given."""
+
+    order: Sequence[str] | str = ()
+    """names, a minus before those that fall"""
+    limit: int | None = None
+    offset: int = 0
+    distinct: bool = True
+    """whether each answer is given once; otherwise, once for each match"""
+
+
+class Queries(Generic[R, F, T]):
+    """Asks a reasoner. Plans are kept, so that the same query again costs less."""
+
+    def __init__(self, reasoning: Reasoning[R, F, T]) -> None:
+        self.reasoning = reasoning
+        self.evaluation = Evaluation(
+            Bodies(Snapshot(reasoning.driver.kept), _tuning(reasoning.driver.tuning))
+        )
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        return dict(self.reasoning.program.prefixes)
+
+    def prepare(self, text: str, parameters: Sequence[str], modifiers: Modifiers) -> Prepared[R, F, T]:
+        """A rule body with its answers before it: `?x, ?y <- edge[?x, ?y]`."""
+        names = tuple(_name(p) for p in parameters)
+        query = parse_query(text, self.prefixes, names)
+        node = translate_body(query.body, names)
+        selection = select(node, answer_names(query), modifiers, names)
+        return Prepared(self.evaluation, selection, names)
+
+
+class Prepared(Generic[R, F, T]):
+    """A query with parameters: it is planned once, and asked with their values."""
+
+    def __init__(
+        self, evaluation: Evaluation[R, F, T], query: Selection, parameters: tuple[str, ...]
+    ) -> None:
+        self.evaluation = evaluation
+        self.query = query
+        self.parameters = parameters
+
+    def ask(self, values: Mapping[str, Any]) -> Answers:
+        return self.ask_for([values])
+
+    def ask_for(self, several: Sequence[Mapping[str, Any]]) -> Answers:
+        """The answers for several rows of values together."""
+        for values in several:
+            self._check(values)
+        if not self.parameters:
+            return self.evaluation.answer(self.query)
+        rows = tuple(tuple(_constant(values[name]) for name in self.parameters) for values in several)
+        given: Node = Values(self.parameters, rows)
+        return self.evaluation.answer(replace(self.query, node=Join(given, self.query.node)))
+
+    def _check(self, values: Mapping[str, Any]) -> None:
+        unknown = [name for name in values if name not in self.parameters]
+        missing = [name for name in self.parameters if name not in values]
+        if unknown:
+            hint = did_you_mean(unknown[0], self.parameters) or "there are " + (
+                ", ".join(self.parameters) or "none"
+            )
+            raise UsageError(f"the query has no parameter {unknown[0]}; {hint}")
+        if missing:
+            raise UsageError(f"no value for the parameter {missing[0]}")
+
+
+def select(node: Node, names: tuple[str, ...], modifiers: Modifiers, given: Sequence[str] = ()) -> Selection:
+    """Answers as they are to be given."""
+    order = [modifiers.order] if isinstance(modifiers.order, str) else list(modifiers.order)
+    keys = []
+    for key in order:
+        if not isinstance(key, str):
+            raise UsageError(f"answers are ordered by names, such as '?x' or '-?x', not by {key!r}")
+        name = _name(key.removeprefix("-"))
+        if name not in names_of(node) | set(given):
+            known = sorted(n for n in names_of(node) if not n.startswith("#"))
+            raise UsageError(f"there is no ?{name} to order by; {did_you_mean(name, known)}".rstrip("; "))
+        keys.append((Condition(Variable(name)), key.startswith("-")))
+    limit = _whole("limit", modifiers.limit)
+    start = _whole("offset", modifiers.offset) or 0
+    return Selection(node, names, modifiers.distinct, tuple(keys), start, limit)
+
+
+def _name(text: str) -> str:
+    return text.strip().removeprefix("?").removeprefix("$")
+
+
+def _whole(word: str, value: int | None) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+        raise UsageError(f"{word} is a number from 0 on, not {value!r}")
+    return value
+
+
+def _constant(value: Any) -> Constant:
+    return parse_term(value_text(value))
+
+
+def _tuning(tuning: Tuning) -> Tuning:
+    """Queries are evaluated by the best method, also where rules are by another."""
+    return replace(tuning, method="combined") if tuning.method == "paper" else tuning
