@@ -194,6 +194,32 @@ class Maintained(Generic[Shown]):
             prepared = self._queries.prepare(query, list(parameters), modifiers)
             return prepared.ask(parameters)
 
+    def sparql(self, query: str) -> Answers:
+        """Ask in SPARQL 1.1: rows for SELECT, one without names or none for ASK, triples for CONSTRUCT and DESCRIBE.
+
+        >>> reasoner = Reasoner("PREFIX : <http://e/> :knows[:ann, :bob] . :knows[:bob, :cat] .")
+        >>> answers = reasoner.sparql("SELECT (COUNT(*) AS ?n) { ?x :knows/:knows ?y }")
+        >>> list(answers)
+        [(1,)]
+        >>> bool(reasoner.sparql("ASK { :ann :knows+ :cat }"))
+        True
+        """
+        with self._lock:
+            return self._queries.ask_sparql(query)
+
+    def sparql_update(self, update: str) -> Update:
+        """SPARQL 1.1 Update: changes what is asserted, all of it or nothing; what that changed, exactly.
+
+        >>> reasoner = Reasoner("PREFIX : <http://e/> :friend[?y, ?x] :- :friend[?x, ?y] .")
+        >>> print(reasoner.sparql_update("INSERT DATA { :ann :friend :bob }"))
+        2 facts added, 0 facts removed
+        >>> print(reasoner.sparql_update("DELETE { ?x :friend ?y } INSERT { ?x :foe ?y } WHERE { ?x :friend ?y }"))
+        2 facts added, 2 facts removed
+        """
+        guard = interrupts.Guard()
+        with guard, self._alone():
+            return self._queries.update_sparql(update)
+
     def prepare(
         self,
         query: str,

@@ -85,6 +85,11 @@ class OpenStore(Maintained[Shown]):
         self._check_that_it_may_change()
         return super().update(add, delete)
 
+    def sparql_update(self, update: str) -> Update:
+        """SPARQL 1.1 Update: changes what is asserted; what that changed, exactly, which is on disk then."""
+        self._check_that_it_may_change()
+        return super().sparql_update(update)
+
     def add_rules(self, program: Program | str | Path, dialect: Dialect | None = None) -> Update:
         """Add rules, and the facts among them; what that changed."""
         more = _text_of(program, dialect)

@@ -197,6 +197,22 @@ class Reasoning(Generic[R, F, T]):
                     self._complete(change)
             return change
 
+    def update_stepwise(
+        self, steps: Sequence[Callable[[], tuple[Mapping[Predicate, F], Mapping[Predicate, F]]]]
+    ) -> Update:
+        """Likewise, where what an update changes is known when those before it have been made."""
+        guard = interrupts.Guard()
+        with guard:
+            for transaction in self._attempts():
+                with transaction:
+                    changes: list[NetChanges[F]] = []
+                    for step in steps:
+                        add, delete = step()
+                        changes += self._update(add, delete)
+                    change = self._tell(changes)
+                    self._complete(change)
+            return change
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Several changes as one: all of them or, after any error, none."""

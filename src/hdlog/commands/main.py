@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 import hdlog
-from hdlog.commands import benchmarks, programs, stores
+from hdlog.commands import benchmarks, programs, queries, stores
 from hdlog.errors import INTERRUPTED, OPERATING_SYSTEM, HdlogError
 
 COMMANDS = (
@@ -23,6 +23,7 @@ COMMANDS = (
     stores.materialise,
     stores.update,
     stores.rules,
+    queries.query,
     stores.export,
     stores.info,
     stores.log,

@@ -12,12 +12,12 @@ from hdlog.dialects import Dialect
 from hdlog.tuning import METHODS
 
 DATA_HELP = (
-    "Files, folders or globs of facts: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
+    "Files, folders or globs of facts: .nt, .nq, .ttl, .trig, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
     "each also .gz or .zst; table:NAME is a table of Spark."
 )
 PATH = click.Path(path_type=Path)
 EngineName = Literal["auto", "columnar", "spark"]
-ExportFormat = Literal["nt", "csv", "tsv", "facts", "parquet"]
+ExportFormat = Literal["nt", "nq", "trig", "csv", "tsv", "facts", "parquet"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]

@@ -107,7 +107,7 @@ def run(
 ) -> None:
     """Materialise rules over facts and write the results.
 
-    FILES are rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, each also .gz or .zst).
+    FILES are rule files (.dlog, .dl) and fact files (.nt, .ttl, .nq, .trig, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, each also .gz or .zst).
     Soufflé programs read their .input relations and write their .output ones. RDFox programs write @output predicates, or
     all triples to materialised.nt in the output folder.
     """

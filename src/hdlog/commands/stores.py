@@ -57,7 +57,7 @@ def load(
 ) -> None:
     """Read files of facts into a new store, without reasoning.
 
-    DATA are files, folders or globs: .nt, .nq, .ttl, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, each also .gz or .zst; table:NAME is a
+    DATA are files, folders or globs: .nt, .nq, .ttl, .trig, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, each also .gz or .zst; table:NAME is a
     table of Spark.
     """
     with show_progress(store) as progress:

@@ -7,8 +7,11 @@ no value for its arguments (a type error, a division by zero, an integer beyond 
 
 from __future__ import annotations
 
+import hashlib
 import math
+import random
 import re
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +48,9 @@ from hdlog.program.terms import (
 )
 
 IS_BOUND, VALUE = "#bound", "#value"
-"""Functions of queries, which no text can name: whether there is a value, and that value."""
+"""Functions of queries, which no rule can name: whether there is a value, and that value."""
+RANDOM, UUID, UUID_TEXT, NEW_NODE = "#random", "#uuid", "#struuid", "#bnode"
+"""Likewise: a new value in each row, whose number is the first argument."""
 
 
 class NoValue(Exception):
@@ -617,6 +622,44 @@ def _skolem(name: Constant, *arguments: Constant) -> Constant:
     return Skolem(text(name), arguments)
 
 
+def _new_node(row: Constant, label: Constant | None = None) -> Constant:
+    """A blank node of the row; with a label, the same one for the same label."""
+    name = text_of(row) if label is None else f"{text_of(row)}.{text(label).encode().hex()}"
+    return BlankNode(f"query.{_QUERY}.{name}")
+
+
+_QUERY = uuid.uuid4().hex[:8]
+"""Tells blank nodes that queries make from those of other processes."""
+
+
+def _make_digest(name: str) -> Callable[[Constant], Constant]:
+    def digest(a: Constant) -> Constant:
+        if not isinstance(a, Literal) or a.datatype != XSD_STRING:
+            raise NoValue
+        return string(hashlib.new(name, a.lexical.encode(), usedforsecurity=False).hexdigest())
+
+    return digest
+
+
+def _zone(a: Constant) -> str:
+    """What stands for the time zone of a moment, nothing if it has none."""
+    moment(a)
+    assert isinstance(a, Literal)
+    match = _DATETIME.fullmatch(a.lexical)
+    return (match.group(7) or "") if match is not None else ""
+
+
+def _timezone(a: Constant) -> Constant:
+    zone = _zone(a)
+    if not zone:
+        raise NoValue
+    if zone in ("Z", "+00:00", "-00:00"):
+        return Literal("PT0S", XSD + "dayTimeDuration")
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    parts = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    return Literal(f"{'-' if zone[0] == '-' else ''}PT{parts}", XSD + "dayTimeDuration")
+
+
 def _require_value(a: Constant) -> Constant:
     if a == UNBOUND:
         raise NoValue
@@ -774,6 +817,10 @@ def _functions() -> dict[str, Function]:
         f("sameterm", 2, 2, lambda a, b: boolean(a == b)),
         f(IS_BOUND, 1, 1, lambda a: boolean(a != UNBOUND)),
         f(VALUE, 1, 1, _require_value),
+        f(RANDOM, 1, 1, lambda _: double(random.random())),
+        f(UUID, 1, 1, lambda _: Iri(f"urn:uuid:{uuid.uuid4()}")),
+        f(UUID_TEXT, 1, 1, lambda _: string(str(uuid.uuid4()))),
+        f(NEW_NODE, 1, 2, _new_node),
         f("str", 1, 1, lambda a: string(text_of(a))),
         f("strlen", 1, 1, lambda a: integer(len(text(a)))),
         f("substr", 2, 3, _substr),
@@ -811,6 +858,9 @@ def _functions() -> dict[str, Function]:
         f("hours", 1, 1, _make_part(4)),
         f("minutes", 1, 1, _make_part(5)),
         f("seconds", 1, 1, _make_part(6)),
+        f("tz", 1, 1, lambda a: string(_zone(a))),
+        f("timezone", 1, 1, _timezone),
+        *(f(name, 1, 1, _make_digest(name)) for name in ("md5", "sha1", "sha256", "sha384", "sha512")),
         f(XSD_INTEGER, 1, 1, _to_integer),
         f(XSD_DECIMAL, 1, 1, _to_decimal),
         f(XSD_DOUBLE, 1, 1, _to_double),

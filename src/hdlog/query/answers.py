@@ -64,6 +64,14 @@ class Answers(FactTable):
             columns.append(values)
         return zip(*columns, strict=True)
 
+    def ids(self) -> Sequence[Ids]:
+        """Columns of the engine's ids."""
+        return self._columns
+
+    def texts_of(self, ids: Ids) -> list[str]:
+        """The N-Triples texts of ids."""
+        return self._dictionary.texts(ids)
+
     def terms(self) -> Iterator[tuple[Constant | None, ...]]:
         """Rows of terms."""
         made: dict[str, Constant | None] = {_UNBOUND: None}
@@ -105,7 +113,7 @@ def arrange(
     """Rows in the order of keys, each as often as it counts, or once; and of these a part."""
     order = order_rows(dictionary, keys, len(counts))
     if query.distinct:
-        order = _first_of_each([c[order] for c in columns], order)
+        order = first_of_each([c[order] for c in columns], order)
     else:
         order = np.repeat(order, counts[order])
     end = None if query.length is None else query.start + query.length
@@ -113,7 +121,7 @@ def arrange(
     return Answers(dictionary, query.names, len(chosen), lambda: [c[chosen] for c in columns], uncertain)
 
 
-def _first_of_each(columns: Sequence[Ids], order: NDArray[np.int64]) -> NDArray[np.int64]:
+def first_of_each(columns: Sequence[Ids], order: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first of rows that are equal, in the order they have."""
     if not columns:
         return order[:1]

@@ -38,18 +38,21 @@ class Bodies(Generic[R, F, T]):
         self.tuning = tuning
         self.engine = snapshot.engine
         self._planned: dict[Rule, Planned[F, T]] = {}
+        self.used: dict[Rule, Planned[F, T]] = {}
+        """what was evaluated since somebody has looked"""
 
     def derive(self, rule: Rule, given: Mapping[Predicate, F]) -> F:
         """The facts of the head, each as often as it is derived; `given` are facts that only this query has."""
         planned = self.plan(rule, given)
+        self.used[rule] = planned
         module = planned.module
         if self._may_multiply(planned):
             module.meter.reset(self._bound(planned.plan), partial(self._ask, rule, given))
         try:
             heads = self._derive(module, given)
         except TooManyRows:
-            tree = self._planned[rule].module  # which was found to be better
-            heads = self._derive(tree, given)
+            self.used[rule] = self._planned[rule]  # a tree, which was found to be better
+            heads = self._derive(self.used[rule].module, given)
         finally:
             module.meter.reset()
         return heads.get(0, self.engine.no_facts(len(rule.heads[0].terms)))

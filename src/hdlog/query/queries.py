@@ -12,12 +12,15 @@ from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Variable
 from hdlog.query.algebra import Condition, Join, Node, Selection, Values, names_of
 from hdlog.query.answers import Answers
-from hdlog.query.bodies import Bodies
+from hdlog.query.bodies import Bodies, Planned
 from hdlog.query.evaluation import Evaluation
+from hdlog.query.graphs import Graphs
 from hdlog.query.rule_bodies import answer_names, translate_body
 from hdlog.query.snapshot import Snapshot
+from hdlog.query.sparql import SparqlQuery, is_sparql, parse_sparql, parse_sparql_update
+from hdlog.query.updating import Updating
 from hdlog.reading.values import value_text
-from hdlog.reasoning import Reasoning
+from hdlog.reasoning import Reasoning, Update
 from hdlog.text import parse_query
 from hdlog.tuning import Tuning
 
@@ -32,6 +35,17 @@ class Modifiers:
     offset: int = 0
     distinct: bool = True
     """whether each answer is given once; otherwise, once for each match"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Answers, and how they were found."""
+
+    answers: Answers
+    query: Selection
+    planned: Sequence[Planned[Any, Any]]
+    is_question: bool
+    """whether it was asked only whether there is an answer"""
 
 
 class Queries(Generic[R, F, T]):
@@ -54,6 +68,38 @@ class Queries(Generic[R, F, T]):
         node = translate_body(query.body, names)
         selection = select(node, answer_names(query), modifiers, names)
         return Prepared(self.evaluation, selection, names)
+
+    def ask(self, text: str, modifiers: Modifiers) -> Asked:
+        """A query in SPARQL, or a rule body, with how it was evaluated."""
+        self.evaluation.bodies.used.clear()
+        if is_sparql(text):
+            if modifiers != Modifiers():
+                raise UsageError("SPARQL says itself how answers are to be given: ORDER BY, LIMIT, DISTINCT")
+            query = parse_sparql(text, self.prefixes)
+            answers, selection, is_question = self.answer_sparql(query), query.selection, query.form == "ask"
+        else:
+            prepared = self.prepare(text, (), modifiers)
+            answers, selection = prepared.ask({}), prepared.query
+            is_question = not answers.names
+        return Asked(answers, selection, list(self.evaluation.bodies.used.values()), is_question)
+
+    def ask_sparql(self, text: str) -> Answers:
+        """A query in SPARQL: rows for SELECT, one without names or none for ASK, triples for CONSTRUCT and DESCRIBE."""
+        return self.answer_sparql(parse_sparql(text, self.prefixes))
+
+    def answer_sparql(self, query: SparqlQuery) -> Answers:
+        match query.form:
+            case "construct":
+                return Graphs(self.evaluation).construct(query)
+            case "describe":
+                return Graphs(self.evaluation).describe(query)
+        return self.evaluation.answer(query.selection)
+
+    def update_sparql(self, text: str) -> Update:
+        """SPARQL Update: all operations of a text, or none; the net change of what holds."""
+        operations = parse_sparql_update(text, self.prefixes)
+        steps = Updating(self.reasoning, self.evaluation).steps(operations)
+        return self.reasoning.update_stepwise(steps)
 
 
 class Prepared(Generic[R, F, T]):

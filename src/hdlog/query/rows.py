@@ -9,16 +9,18 @@ from typing import Generic
 
 import numpy as np
 
+from hdlog.engines.encoding import Ids
 from hdlog.engines.protocol import F, R, T, Version
 from hdlog.program.functions import IS_BOUND, VALUE
-from hdlog.program.model import Call, Expression
+from hdlog.program.model import Call, Expression, expression_variables
 from hdlog.program.ntriples import term_text
 from hdlog.program.terms import UNBOUND, Constant, Variable, boolean
 from hdlog.query.snapshot import Snapshot
 
 Names = frozenset[str]
 NO_NAMES: Names = frozenset()
-_NUMBER = "#number"
+ROW = "#row"
+"""The number of a row, for functions whose value is another in each."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,22 @@ class RowSets(Generic[R, F, T]):
         uncertain = frozenset(n for i, n in enumerate(names) if any(row[i] is None for row in rows))
         if not names:
             return Rows(self.engine.stack([self.engine.unit()] * len(rows)), NO_NAMES)
-        # A number for each row keeps equal ones apart: facts are there once.
         texts = [[_text_of(row[i]) for row in rows] for i in range(len(names))]
-        columns = [dictionary.encode(column) for column in texts]
-        numbers = dictionary.encode_integers(np.arange(len(rows)))
-        facts = self.engine.facts_from_columns([*columns, numbers], len(rows))
-        numbered = self.of_facts(facts, (*names, _NUMBER))
+        numbered = self._number(names, [dictionary.encode(column) for column in texts], len(rows))
         return self.keep(Rows(numbered.relation, numbered.names, uncertain), frozenset(names))
+
+    def _number(self, names: Sequence[str], columns: Sequence[Ids], rows: int) -> Rows[R]:
+        """Rows of ids, with a number for each, which keeps equal ones apart: facts are there once."""
+        numbers = self.engine.dictionary.encode_integers(np.arange(rows))
+        return self.of_facts(self.engine.facts_from_columns([*columns, numbers], rows), (*names, ROW))
+
+    def number(self, rows: Rows[R]) -> Rows[R]:
+        """The same rows, with a number for each."""
+        names = sorted(rows.names)
+        columns, counts = self.engine.collect(rows.relation, names)
+        places = np.repeat(np.arange(len(counts)), counts)
+        numbered = self._number(names, [column[places] for column in columns], len(places))
+        return Rows(numbered.relation, numbered.names, rows.uncertain)
 
     # Columns.
 
@@ -150,11 +161,17 @@ class RowSets(Generic[R, F, T]):
     # Expressions.
 
     def filter(self, rows: Rows[R], condition: Expression) -> Rows[R]:
+        if any(v.name == ROW for v in expression_variables(condition)) and ROW not in rows.names:
+            numbered = self.filter(self.number(rows), condition)
+            return self.keep(numbered, numbered.names - {ROW})
         kept = self.engine.filter(rows.relation, self.read(condition, rows))
         return Rows(kept, rows.names, rows.uncertain)
 
     def extend(self, rows: Rows[R], name: str, value: Expression, strict: bool = False) -> Rows[R]:
         """With the value of an expression, or without a value where it has none; such rows go if it is `strict`."""
+        if any(v.name == ROW for v in expression_variables(value)) and ROW not in rows.names:
+            numbered = self.extend(self.number(rows), name, value, strict)
+            return self.keep(numbered, numbered.names - {ROW})
         read, names = self.read(value, rows), rows.names | {name}
         if strict:
             return Rows(self.engine.extend(rows.relation, read, name), names, rows.uncertain)

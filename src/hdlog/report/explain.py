@@ -112,7 +112,7 @@ def _rule(driver: AnyDriver, step: Step, rule: Rule) -> dict[str, Any]:
         "assumed": planned.plan is None,
         "costs": dict(zip(("standard", "tree"), plan.costs, strict=True)) if plan.costs else None,
         "seconds": driver.evaluation.spent.get(rule, 0.0),
-        "joins": _joins(planned.module.matcher) if isinstance(planned.module, StandardModule) else [],
+        "joins": describe_joins(planned.module.matcher) if isinstance(planned.module, StandardModule) else [],
         "trees": [
             _tree(driver, plan, root.heads, root.tree, _root_matcher(planned.module, root.heads))
             for root in plan.roots
@@ -159,7 +159,7 @@ def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) 
         "rows": None,
         "bytes": None,
         "seconds": None,
-        "joins": _joins(matcher) if matcher is not None else [],
+        "joins": describe_joins(matcher) if matcher is not None else [],
         "children": [_node(driver, child) for child in node.children],
     }
     if node.kept is not None and node.kept in driver.planning.nodes:
@@ -181,7 +181,7 @@ def _size(driver: AnyDriver, predicate: Predicate) -> tuple[int, int]:
     return driver.engine.size(table), driver.engine.bytes(table)
 
 
-def _joins(matcher: AnyMatcher) -> list[dict[str, Any]]:
+def describe_joins(matcher: AnyMatcher) -> list[dict[str, Any]]:
     """The join plans that were run, each with what its steps made at most."""
     return [
         {"from": _start(matcher.body, start), "steps": _join_steps(matcher.body, plan, matcher.rows[start])}
@@ -226,9 +226,9 @@ def step_text(body: Body, step: JoinStep) -> str:
         case Antijoin(literal):
             return item_text(Negation((body.literals[literal].atom,)))
         case Select(condition):
-            return f"filter {_expression(condition)}"
+            return f"filter {expression_text(condition)}"
         case Extend(expression, variable):
-            return f"{variable} = {_expression(expression)}"
+            return f"{variable} = {expression_text(expression)}"
 
 
 # Text.
@@ -256,11 +256,11 @@ def _lines(explanation: Mapping[str, Any], times: bool) -> Iterator[str]:
                 )
             if rule["hypertree"]:
                 yield f"    hypertree of width {rule['width']}, as --method paper would have it"
-                yield from _tree_lines(rule["hypertree"], "      ", "", times)
+                yield from tree_lines(rule["hypertree"], "      ", "", times)
             yield from (f"    {line}" for line in join_lines(rule["joins"]))
             for tree in rule["trees"]:
                 yield f"    tree for {', '.join(tree['heads'])}"
-                yield from _tree_lines(tree["root"], "      ", "", times)
+                yield from tree_lines(tree["root"], "      ", "", times)
         yield ""
 
 
@@ -280,7 +280,7 @@ def _step_line(step: Mapping[str, Any]) -> str:
     return f"{step['text']} ({about}{step['rows']:,} rows)"
 
 
-def _tree_lines(node: Mapping[str, Any], indent: str, mark: str, times: bool) -> Iterator[str]:
+def tree_lines(node: Mapping[str, Any], indent: str, mark: str, times: bool) -> Iterator[str]:
     kept = "" if node["keeps"] is None else f" keeps ({', '.join(node['keeps'])})"
     rows = "" if node["rows"] is None else f", has {node['rows']:,}"
     took = "" if not times or (node["seconds"] or 0.0) < _SHOWN else f", {node['seconds']:.3f} s"
@@ -293,7 +293,7 @@ def _tree_lines(node: Mapping[str, Any], indent: str, mark: str, times: bool) ->
     yield from (f"{deeper}{bar}{line}" for line in join_lines(node["joins"]))
     for i, child in enumerate(node["children"]):
         last = i == len(node["children"]) - 1
-        yield from _tree_lines(child, deeper, "└─ " if last else "├─ ", times)
+        yield from tree_lines(child, deeper, "└─ " if last else "├─ ", times)
 
 
 def rule_text(rule: Rule) -> str:
@@ -306,28 +306,28 @@ def item_text(item: BodyItem) -> str:
         case Atom():
             if item.predicate.has_graph:
                 plain = Atom(item.name.removesuffix(GRAPH), item.terms[:-1])
-                return f"{item_text(plain)} in {_expression(item.terms[-1])}"
-            return f"{shorten_name(item.name)}({', '.join(map(_expression, item.terms))})"
+                return f"{item_text(plain)} in {expression_text(item.terms[-1])}"
+            return f"{shorten_name(item.name)}({', '.join(map(expression_text, item.terms))})"
         case Negation():
             return f"not {', '.join(map(item_text, item.body))}"
         case Filter():
-            return f"filter {_expression(item.condition)}"
+            return f"filter {expression_text(item.condition)}"
         case Bind():
-            return f"{item.variable.name} = {_expression(item.expression)}"
+            return f"{item.variable.name} = {expression_text(item.expression)}"
         case Aggregate():
             return ", ".join(_aggregate_text(call, item) for call in item.calls)
 
 
 def _aggregate_text(call: AggregateCall, item: Aggregate) -> str:
-    argument = "" if call.argument is None else f" {_expression(call.argument)}"
+    argument = "" if call.argument is None else f" {expression_text(call.argument)}"
     inner = ", ".join(map(item_text, item.body))
-    return f"{_expression(call.result)} = {call.function}{argument} : {{{inner}}}"
+    return f"{expression_text(call.result)} = {call.function}{argument} : {{{inner}}}"
 
 
-def _expression(expression: Expression) -> str:
+def expression_text(expression: Expression) -> str:
     match expression:
         case Call():
-            return f"{expression.function}({', '.join(map(_expression, expression.arguments))})"
+            return f"{expression.function}({', '.join(map(expression_text, expression.arguments))})"
         case Variable():
             return "_" if expression.name.startswith(WILDCARD) else expression.name.removeprefix("#")
         case Iri():
@@ -341,5 +341,5 @@ def shorten_name(name: str) -> str:
     """The last part of an IRI; a few digits of what stands for a part of a rule."""
     if is_auxiliary(name):
         kind, dash, digits = name.rpartition("-")
-        return f"{kind}{dash}{digits[:_DIGITS]}"
+        return f"{kind}{dash}{digits[:_DIGITS]}" if dash and "-" not in digits else name
     return name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1] if "://" in name else name
