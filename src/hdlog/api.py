@@ -10,6 +10,8 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, overload
 
+import pyarrow as pa
+
 from hdlog import interrupts
 from hdlog.dialects import ENDINGS, Dialect
 from hdlog.engines.columnar.budget import Budget, parse_size
@@ -22,12 +24,15 @@ from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.renaming import without_names
 from hdlog.program.types import attribute_layout
 from hdlog.query.answers import Answers
-from hdlog.query.queries import Modifiers, Prepared, Queries
+from hdlog.query.explanations import Why
+from hdlog.query.queries import FactLike, Modifiers, Prepared, Queries
+from hdlog.query.why_not import WhyNot
 from hdlog.reading.chunks import Chunk
 from hdlog.reading.files import find_splits, read_splits
 from hdlog.reading.objects import Collector, FactInput, find_misspelt
 from hdlog.reasoning import ByPredicate, Reasoning, Row, Update, check_program, facts_of
 from hdlog.report.explain import describe
+from hdlog.report.proofs import why_not_text, why_page, why_text
 from hdlog.text import parse, read
 from hdlog.tuning import Method, Tuning
 
@@ -207,6 +212,57 @@ class Maintained(Generic[Shown]):
         with self._lock:
             return self._queries.ask_sparql(query)
 
+    def sql(self, statement: str) -> pa.Table:
+        """Ask in SQL, through DuckDB: each predicate is a view, with columns as declared, or c0, c1, ...; IRIs go by their last part too.
+
+        >>> reasoner = Reasoner('@decl age(who: symbol, years: number) . age["ann", 41] . age["bob", 7] .')
+        >>> reasoner.sql("select who from age where years > 10").to_pylist()
+        [{'who': 'ann'}]
+        """
+        with self._lock:
+            return self._queries.ask_sql(statement)
+
+    def why(self, fact: FactLike, several: int = 1) -> Explanation:
+        """How a fact comes about: a smallest derivation from asserted facts, and further ones if there are to be `several`.
+
+        >>> reasoner = Reasoner("path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] .")
+        >>> change = reasoner.update(add={"edge": [(1, 2), (2, 3)]})
+        >>> print(reasoner.why("path[1, 3]"))
+        path[1, 3], by path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] . (<text>:1:32)
+        ├─ path[1, 2], by path[?x, ?y] :- edge[?x, ?y] . (<text>:1:1)
+        │  └─ edge[1, 2], asserted
+        └─ edge[2, 3], asserted
+        """
+        with self._lock:
+            return Explanation(self._queries.why(fact, several))
+
+    def why_not(self, fact: FactLike) -> Failure:
+        """What is missing for a fact to hold: for each rule that could derive it, how far its body matches.
+
+        >>> reasoner = Reasoner("path[?x, ?z] :- edge[?x, ?y], edge[?y, ?z] . edge[1, 2] .")
+        >>> print(reasoner.why_not(("path", 1, 3)))
+        path[1, 3] does not hold
+        <BLANKLINE>
+        path[?x, ?z] :- edge[?x, ?y], edge[?y, ?z] . (<text>:1:1)
+          matches edge[1, ?y] in one way
+          fails at edge[?y, ?z]
+            tried edge[2, 3]
+        """
+        with self._lock:
+            return Failure(self._queries.why_not(fact))
+
+    def what_if(self, add: FactInput = (), delete: FactInput = ()) -> Update:
+        """What an update would change, exactly; nothing is changed.
+
+        >>> reasoner = Reasoner("q[?x] :- p[?x] . p[1] .")
+        >>> print(reasoner.what_if(delete=[("p", 1)]), len(reasoner))
+        0 facts added, 2 facts removed 2
+        """
+        guard = interrupts.Guard()
+        with guard, self._alone():
+            come, go = (self._encode(given) for given in (add, delete))
+            return self._reasoning.try_update(come, go)
+
     def sparql_update(self, update: str) -> Update:
         """SPARQL 1.1 Update: changes what is asserted, all of it or nothing; what that changed, exactly.
 
@@ -248,6 +304,41 @@ class Maintained(Generic[Shown]):
         """Components, rules, methods, plans and trees, with what they keep and took, as plain data."""
         with self._lock:
             return describe(self._reasoning.driver)
+
+
+class Explanation:
+    """How a fact comes about; its text is a tree, or a list of steps where that would be too deep."""
+
+    def __init__(self, why: Why) -> None:
+        self.steps = why.steps
+        self.is_smallest = why.is_smallest
+        self._why = why
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, fit for JSON."""
+        return self._why.as_dict()
+
+    def to_html(self) -> str:
+        """A page with a picture."""
+        return why_page(self.as_dict())
+
+    def __str__(self) -> str:
+        return why_text(self.as_dict())
+
+
+class Failure:
+    """What is missing for a fact to hold."""
+
+    def __init__(self, why_not: WhyNot) -> None:
+        self.misses = why_not.misses
+        self._why_not = why_not
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, fit for JSON."""
+        return self._why_not.as_dict()
+
+    def __str__(self) -> str:
+        return why_not_text(self.as_dict())
 
 
 class PreparedQuery:

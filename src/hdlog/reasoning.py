@@ -213,6 +213,21 @@ class Reasoning(Generic[R, F, T]):
                     self._complete(change)
             return change
 
+    def try_update(self, add: Mapping[Predicate, F], delete: Mapping[Predicate, F]) -> Update:
+        """What an update would change; nothing is changed."""
+        guard = interrupts.Guard()
+        with guard:
+            if self._within is not None:
+                raise UsageError("what an update would do is not asked within a transaction")
+            self.engine.hints.take_care()
+            self.engine.begin()
+            try:
+                change = self._tell(self._update(add, delete))
+                change.hold()
+            finally:
+                self.engine.roll_back()
+            return change
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Several changes as one: all of them or, after any error, none."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Any, Literal, cast
 
 import click
 
@@ -18,9 +19,7 @@ from hdlog.commands.options import (
     one_of,
     store_folder,
 )
-
-if TYPE_CHECKING:
-    pass
+from hdlog.errors import UsageError
 
 QueryFormat = Literal["table", "csv", "tsv", "json", "xml", "parquet", "nt"]
 _SHOWN = 1000
@@ -133,3 +132,185 @@ def print_answers(answers: object) -> None:
     print_table(table)
     more = f", of which the first {_SHOWN:,} are shown" if len(answers) > _SHOWN else ""
     print(f"{len(answers):,} answers{more}" if len(answers) != 1 else "1 answer", file=sys.stderr)
+
+
+SqlFormat = Literal["table", "csv", "tsv", "json", "parquet"]
+
+
+@click.command()
+@store_folder
+@click.argument("statement")
+@click.option(
+    "--format", "format_", type=one_of(SqlFormat), help="A table on a terminal, CSV in a pipe, unless given."
+)
+@click.option(
+    "--out", "-o", type=PATH, metavar="FILE", help="Where to write the rows; its ending says the format."
+)
+@at_version
+@engine_choice
+@memory_budget
+def sql(
+    store: Path,
+    statement: str,
+    format_: SqlFormat | None,
+    out: Path | None,
+    version: int | None,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+) -> None:
+    """Ask a store in SQL, through DuckDB.
+
+    STATEMENT is a text, @FILE, or - for standard input. Each predicate is a view, with columns as they are declared, or c0, c1, ...; an IRI goes by its
+    last part too, where only one has it.
+    """
+    with show_progress() as progress:
+        from hdlog.operations.queries import ask_sql, write_rows
+        from hdlog.operations.work import Settings
+
+        chosen = _choose_format(format_, out)
+        rows = ask_sql(store, statement, Settings(engine, master, memory, say=progress.say), version)
+        if out is not None:
+            from hdlog.writing.files import write_whole
+
+            with write_whole(out) as file:
+                write_rows(rows, chosen, file)
+    if out is not None:
+        print(f"{rows.num_rows:,} rows written to {out}", file=sys.stderr)
+    elif chosen == "table":
+        _print_rows(rows)
+    else:
+        write_rows(rows, chosen, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+def _print_rows(rows: Any) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in rows.column_names:
+        table.add_column(name, overflow="fold")
+    shown = rows.slice(0, _SHOWN)
+    columns = [["" if v is None else str(v) for v in column.to_pylist()] for column in shown.columns]
+    for row in zip(*columns, strict=True):
+        table.add_row(*row)
+    print_table(table)
+    more = f", of which the first {_SHOWN:,} are shown" if rows.num_rows > _SHOWN else ""
+    print(f"{rows.num_rows:,} rows{more}" if rows.num_rows != 1 else "1 row", file=sys.stderr)
+
+
+@click.command()
+@store_folder
+@click.argument("fact")
+@click.option(
+    "--all", "several", type=click.IntRange(min=1), default=1, metavar="N", help="Up to N derivations."
+)
+@click.option("--json", "json_", is_flag=True, help="Print JSON in place of text.")
+@click.option("--html", type=PATH, metavar="FILE", help="Write a page with a picture.")
+@at_version
+@engine_choice
+@memory_budget
+def why(
+    store: Path,
+    fact: str,
+    several: int,
+    json_: bool,
+    html: Path | None,
+    version: int | None,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+) -> None:
+    """Tell how a fact comes about.
+
+    FACT is written as in rules, ':knows[:ann, :bob]'; prefixes of the rules of the store need not be declared. What is told is a smallest derivation
+    down to asserted facts, with the rule and its place at each step.
+    """
+    with show_progress() as progress:
+        from hdlog.operations.queries import explain_fact
+        from hdlog.operations.work import Settings
+
+        found = explain_fact(
+            store, fact, Settings(engine, master, memory, say=progress.say), several, version
+        )
+    from hdlog.report.proofs import why_page, why_text
+
+    if html is not None:
+        html.write_text(why_page(found), encoding="utf-8")
+        print(f"written to {html}", file=sys.stderr)
+    if json_:
+        print(json.dumps(found))
+    elif html is None:
+        print(why_text(found))
+
+
+@click.command("why-not")
+@store_folder
+@click.argument("fact")
+@click.option("--json", "json_", is_flag=True, help="Print JSON in place of text.")
+@at_version
+@engine_choice
+@memory_budget
+def why_not(
+    store: Path,
+    fact: str,
+    json_: bool,
+    version: int | None,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+) -> None:
+    """Tell what is missing for a fact to hold.
+
+    For each rule that could derive it, what of its body matches, and where that ends, with values that were tried.
+    """
+    with show_progress() as progress:
+        from hdlog.operations.queries import explain_absence
+        from hdlog.operations.work import Settings
+
+        found = explain_absence(store, fact, Settings(engine, master, memory, say=progress.say), version)
+    from hdlog.report.proofs import why_not_text
+
+    print(json.dumps(found) if json_ else why_not_text(found))
+
+
+@click.command("what-if")
+@store_folder
+@click.option("--add", multiple=True, metavar="FILE", help="A file of facts to add; may be given again.")
+@click.option(
+    "--delete", multiple=True, metavar="FILE", help="A file of facts to delete; may be given again."
+)
+@click.option(
+    "--from", "changes", multiple=True, metavar="FILE", help="A file of lines with + or - and a fact."
+)
+@at_version
+@engine_choice
+@memory_budget
+def what_if(
+    store: Path,
+    add: tuple[str, ...],
+    delete: tuple[str, ...],
+    changes: tuple[str, ...],
+    version: int | None,
+    engine: EngineName,
+    master: str,
+    memory: float | None,
+) -> None:
+    """Print what an update would change, exactly, without making it.
+
+    Lines are as `hdlog update` prints them.
+    """
+    if not add and not delete and not changes:
+        raise UsageError("nothing to try; name files with --add, --delete or --from")
+    if changes and (add or delete):
+        raise UsageError("--from says what comes and what goes; try --add and --delete by themselves")
+    with show_progress() as progress:
+        from hdlog.operations.queries import try_update
+        from hdlog.operations.stores import change_lines
+        from hdlog.operations.work import Settings
+
+        settings = Settings(engine, master, memory, say=progress.say, tell=progress)
+        change = try_update(store, add, delete, settings, changes, version)
+    for line in change_lines(change):
+        print(line)
+    print(f"{change}, if it were made", file=sys.stderr)

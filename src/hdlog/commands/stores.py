@@ -135,6 +135,7 @@ def materialise(
     metavar="FILE",
     help="A file of lines with + or - and a fact, as this command prints them; may be given again.",
 )
+@click.option("--sparql", metavar="TEXT", help="SPARQL Update: a text, @FILE, or - for standard input.")
 @quiet_option
 @lenient
 @engine_choice
@@ -146,6 +147,7 @@ def update(
     add: tuple[str, ...],
     delete: tuple[str, ...],
     changes: tuple[str, ...],
+    sparql: str | None,
     quiet: bool,
     lenient: bool,
     engine: EngineName,
@@ -159,8 +161,12 @@ def update(
 
     A line that begins with + is a fact that came, one with - a fact that went, asserted and derived facts alike.
     """
-    if not add and not delete and not changes:
-        raise UsageError("nothing to do; name files with --add, --delete or --from")
+    if not add and not delete and not changes and sparql is None:
+        raise UsageError("nothing to do; name files with --add, --delete or --from, or say it in --sparql")
+    if sparql is not None and (add or delete or changes):
+        raise UsageError(
+            "--sparql says all of what comes and goes; give --add, --delete and --from in an update of their own"
+        )
     if changes and (add or delete):
         raise UsageError(
             "--from says what comes and what goes; give --add and --delete in an update of their own"
@@ -179,7 +185,7 @@ def update(
             say=progress.say,
             tell=progress,
         )
-        summary = update_store(store, add, delete, settings, changes)
+        summary = update_store(store, add, delete, settings, changes, sparql)
     _tell(store, summary, quiet, json_)
 
 

@@ -95,6 +95,14 @@ class FactTable:
         """Columns of N-Triples terms."""
         return [self._dictionary.texts(c) for c in self._columns]
 
+    def ids(self) -> Sequence[Ids]:
+        """Columns of the engine's ids."""
+        return self._columns
+
+    def column_of(self, ids: Ids) -> pa.Array:
+        """Values of ids, of the type that all of them share."""
+        return _arrow_column(self._dictionary, ids)
+
     def sheet(self, predicate: Predicate) -> Sheet:
         """The facts on their way to a file."""
         return Sheet(predicate, len(self), self._batches, self.names)
@@ -110,11 +118,8 @@ class FactTable:
     @cached_property
     def arrow(self) -> pa.Table:
         """Columns of the type that all their terms share: integers, doubles, dates, ...; otherwise of texts."""
-        columns = [self._arrow_column(c) for c in self._columns]
+        columns = [self.column_of(c) for c in self._columns]
         return pa.table(columns, names=list(self.names)) if columns else pa.table({})
-
-    def _arrow_column(self, ids: Ids) -> pa.Array:
-        return _arrow_column(self._dictionary, ids)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.arrow.__arrow_c_stream__(requested_schema)

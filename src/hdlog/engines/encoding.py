@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hdlog.program.model import Predicate
+from hdlog.program.terms import Constant
 from hdlog.reading.chunks import Chunk
 
 Ids = NDArray[Any]
@@ -25,6 +26,8 @@ class Dictionary(Protocol):
 
     def translate(self, numbers: NDArray[np.int64], ids: Ids) -> Ids:
         """Places among texts that have these ids, or ids of integers below zero, as ids."""
+
+    def encode_terms(self, terms: Iterable[Constant]) -> Ids: ...
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids: ...
 

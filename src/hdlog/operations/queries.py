@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import io
-import sys
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
 
 from hdlog.errors import UsageError
-from hdlog.operations.stores import begin_living
+from hdlog.operations.stores import Living, begin_living, find_data, read_text
 from hdlog.operations.work import Settings
 from hdlog.query.answers import Answers
 from hdlog.query.formats import AnswerFormat, write_answers
 from hdlog.query.queries import Modifiers, Queries
+from hdlog.reading.changes import read_changes
+from hdlog.reading.splits import find_splits
+from hdlog.reasoning import Update
 from hdlog.report.queries import explain_query
 from hdlog.store.store import open_for_reading
 from hdlog.writing.files import write_whole
-
-_FROM_FILE = "@"
-
-
-def read_text(text: str) -> str:
-    """A text as it is given: `@FILE` is that of a file, `-` that of standard input."""
-    if text == "-":
-        return sys.stdin.read()
-    if not text.startswith(_FROM_FILE):
-        return text
-    path = Path(text.removeprefix(_FROM_FILE))
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: not UTF-8 text") from None
 
 
 @dataclass(frozen=True)
@@ -77,3 +67,79 @@ def _write(
     buffer = io.BytesIO()
     write_answers(answers, format_, buffer, is_question)
     return buffer.getvalue()
+
+
+def ask_sql(folder: Path, statement: str, settings: Settings, version: int | None = None) -> pa.Table:
+    """Ask a store in SQL."""
+    with open_for_reading(folder, version) as store:
+        living = begin_living(store, settings)
+        return Queries(living.work.reasoner).ask_sql(read_text(statement))
+
+
+def write_rows(table: pa.Table, format_: str, out: IO[bytes]) -> None:
+    """The rows of a table, as SQL has given them."""
+    match format_:
+        case "csv" | "tsv":
+            import pyarrow.csv as pcsv
+
+            pcsv.write_csv(table, out, pcsv.WriteOptions(delimiter="," if format_ == "csv" else "\t"))
+        case "json":
+            for batch in table.to_batches():
+                lines = (json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist())
+                out.write("".join(f"{line}\n" for line in lines).encode())
+        case "parquet":
+            import pyarrow.parquet as pq
+
+            pq.write_table(table, out, compression="zstd")
+        case _:
+            raise UsageError(f"rows of SQL are written as csv, tsv, json or parquet, not as {format_}")
+
+
+def explain_fact(
+    folder: Path, fact: str, settings: Settings, several: int = 1, version: int | None = None
+) -> dict[str, Any]:
+    """How a fact of a store comes about."""
+    with open_for_reading(folder, version) as store:
+        living = begin_living(store, settings)
+        return Queries(living.work.reasoner).why(read_text(fact), several).as_dict()
+
+
+def explain_absence(
+    folder: Path, fact: str, settings: Settings, version: int | None = None
+) -> dict[str, Any]:
+    """What is missing for a fact of a store to hold."""
+    with open_for_reading(folder, version) as store:
+        living = begin_living(store, settings)
+        return Queries(living.work.reasoner).why_not(read_text(fact)).as_dict()
+
+
+def try_update(
+    folder: Path,
+    add: Sequence[str],
+    delete: Sequence[str],
+    settings: Settings,
+    changes: Sequence[str] = (),
+    version: int | None = None,
+) -> Update:
+    """What an update of a store would change; nothing is changed, and nobody has to wait."""
+    find_splits([*add, *delete])
+    with open_for_reading(folder, version) as store:
+        living = begin_living(store, settings)
+        work = living.work
+        if changes:
+            come, go = read_changes_of(changes, living)
+        else:
+            come, go = (
+                work.read(find_data(data, settings).splits if data else [], living.program, {})[0]
+                for data in (add, delete)
+            )
+        return work.reasoner.try_update(come, go)
+
+
+def read_changes_of(paths: Sequence[str], living: Living) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """The facts of a file of changes."""
+    if len(paths) != 1:
+        raise UsageError("one file of changes is tried at a time; put several into one")
+    engine = living.work.engine
+    come, go = read_changes(paths[0], living.program)
+    return engine.encode_chunks(come), engine.encode_chunks(go)

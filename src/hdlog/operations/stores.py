@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from hdlog.plan.nodes import is_node
 from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.normalise import is_auxiliary
 from hdlog.program.renaming import without_names
+from hdlog.query.queries import Queries
 from hdlog.reading.changes import read_changes
 from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
@@ -43,6 +45,7 @@ from hdlog.writing.files import fact_lines, is_triple, name_lines
 from hdlog.writing.sheets import Sheet
 
 _TABLE = "table:"
+_FROM_FILE = "@"
 _BYTES_A_FACT = 60
 """Of text files, about."""
 AnyNode = Node[Any, Any, Any]
@@ -59,6 +62,21 @@ class Given:
 
     def estimate_facts(self) -> int:
         return size_of(self.splits) // _BYTES_A_FACT
+
+
+def read_text(text: str) -> str:
+    """A text as it is given: `@FILE` is that of a file, `-` that of standard input."""
+    if text == "-":
+        return sys.stdin.read()
+    if not text.startswith(_FROM_FILE):
+        return text
+    path = Path(text.removeprefix(_FROM_FILE))
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not UTF-8 text") from None
 
 
 def find_data(data: Data, settings: Settings) -> Given:
@@ -290,8 +308,9 @@ def update(
     delete: Sequence[str],
     settings: Settings,
     changes: Sequence[str] = (),
+    sparql: str | None = None,
 ) -> dict[str, Any]:
-    """Add and delete the facts of files, and what files of `+` and `-` lines say; the exact change of what holds."""
+    """Add and delete the facts of files, what files of `+` and `-` lines say, or SPARQL Update; the exact change of what holds."""
     started = time.perf_counter()
     find_splits([*add, *delete])
     with open_for_update(folder, settings) as living:
@@ -302,7 +321,10 @@ def update(
             come, go = read_changes(path, living.program)
             listed.append((engine.encode_chunks(come), engine.encode_chunks(go)))
         intakes: list[Intake] = []
-        if listed:
+        if sparql is not None:
+            with committing(living.work):
+                change = Queries(living.work.reasoner).update_sparql(read_text(sparql))
+        elif listed:
             change = living.apply(listed)
         else:
             change, intakes = living.update([(add, delete)])

@@ -29,6 +29,13 @@ class Values:
 
 
 @dataclass(frozen=True)
+class Given:
+    """Rows that are given when the query is asked."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Join:
     """Rows of both sides that agree where both have values."""
 
@@ -178,7 +185,7 @@ class Path:
     graph: Term | None = None
 
 
-Node = Match | Values | Join | LeftJoin | Union | Minus | Select | Extend | Group | Selection | Path
+Node = Match | Values | Given | Join | LeftJoin | Union | Minus | Select | Extend | Group | Selection | Path
 
 
 def names_of(node: Node) -> frozenset[str]:
@@ -186,7 +193,7 @@ def names_of(node: Node) -> frozenset[str]:
     match node:
         case Match(atoms):
             return frozenset(v.name for atom in atoms for v in atom.variables())
-        case Values(names) | Selection(_, names):
+        case Values(names) | Given(names) | Selection(_, names):
             return frozenset(names)
         case Join(left, right) | LeftJoin(left, right):
             return names_of(left) | names_of(right)

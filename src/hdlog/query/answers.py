@@ -64,10 +64,6 @@ class Answers(FactTable):
             columns.append(values)
         return zip(*columns, strict=True)
 
-    def ids(self) -> Sequence[Ids]:
-        """Columns of the engine's ids."""
-        return self._columns
-
     def texts_of(self, ids: Ids) -> list[str]:
         """The N-Triples texts of ids."""
         return self._dictionary.texts(ids)
@@ -94,10 +90,10 @@ class Answers(FactTable):
         for name, ids in zip(self.names, self._columns, strict=True):
             missing = np.array(self._is_missing(ids)) if name in self._uncertain else np.zeros(len(ids), bool)
             if not missing.any():
-                columns.append(self._arrow_column(ids))
+                columns.append(self.column_of(ids))
                 continue
             places = np.cumsum(~missing) - 1
-            present = self._arrow_column(ids[~missing])
+            present = self.column_of(ids[~missing])
             columns.append(present.take(pa.array(places, mask=missing)))
         return pa.table(columns, names=list(self.names)) if columns else pa.table({})
 

@@ -18,6 +18,7 @@ from hdlog.query.algebra import (
     Aggregate,
     Condition,
     Extend,
+    Given,
     Group,
     Join,
     LeftJoin,
@@ -55,6 +56,8 @@ class Evaluation(Generic[R, F, T]):
         self.wildcards = Wildcards(self.sets)
         self.paths = Paths(self.sets, self.wildcards)
         self.grouping = Grouping(self.sets)
+        self.given: Rows[R] | None = None
+        """of a query that is asked with some; no two of them are the same"""
         self._scope: Rows[R] | None = None
         """within an EXISTS, the rows that it is asked for"""
 
@@ -71,6 +74,9 @@ class Evaluation(Generic[R, F, T]):
                 return self._match(atoms, seed, wanted)
             case Values(names, terms):
                 return self.sets.make(names, terms)
+            case Given():
+                assert self.given is not None, "rows are given with the query"
+                return self.given
             case Join():
                 return self._join(node, seed, wanted)
             case LeftJoin():
@@ -140,6 +146,8 @@ class Evaluation(Generic[R, F, T]):
         direct = self._look_up(left, node.right)
         if direct is not None:
             return direct
+        if isinstance(node.left, Given) and isinstance(node.right, Match) and left.names <= shared:
+            return self._match(node.right.atoms, left, wanted)  # which begins with what is given
         right = self.evaluate(node.right, self._make_seed(left, seed), wanted | shared)
         return self.sets.join(left, right)
 

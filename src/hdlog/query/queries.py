@@ -6,23 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
+import pyarrow as pa
+
 from hdlog.engines.protocol import F, R, T
 from hdlog.errors import UsageError, did_you_mean
+from hdlog.program.model import Predicate
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Variable
-from hdlog.query.algebra import Condition, Join, Node, Selection, Values, names_of
+from hdlog.query.algebra import Condition, Node, Selection, names_of
 from hdlog.query.answers import Answers
 from hdlog.query.bodies import Bodies, Planned
 from hdlog.query.evaluation import Evaluation
+from hdlog.query.explanations import Explanations, Why
 from hdlog.query.graphs import Graphs
 from hdlog.query.rule_bodies import answer_names, translate_body
 from hdlog.query.snapshot import Snapshot
 from hdlog.query.sparql import SparqlQuery, is_sparql, parse_sparql, parse_sparql_update
+from hdlog.query.sql import Sql
 from hdlog.query.updating import Updating
+from hdlog.query.why_not import Failures, WhyNot
 from hdlog.reading.values import value_text
 from hdlog.reasoning import Reasoning, Update
-from hdlog.text import parse_query
+from hdlog.text import parse_fact, parse_query
 from hdlog.tuning import Tuning
+
+FactLike = str | tuple[Any, ...]
+"""A fact as its text, `:knows[:ann, :bob]`, or as the name of its predicate and values."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Queries(Generic[R, F, T]):
         names = tuple(_name(p) for p in parameters)
         query = parse_query(text, self.prefixes, names)
         node = translate_body(query.body, names)
-        selection = select(node, answer_names(query), modifiers, names)
+        selection = select(node, answer_names(query), modifiers)
         return Prepared(self.evaluation, selection, names)
 
     def ask(self, text: str, modifiers: Modifiers) -> Asked:
@@ -95,6 +104,26 @@ class Queries(Generic[R, F, T]):
                 return Graphs(self.evaluation).describe(query)
         return self.evaluation.answer(query.selection)
 
+    def ask_sql(self, statement: str) -> pa.Table:
+        return Sql(self.reasoning).ask(statement)
+
+    def why(self, fact: FactLike, several: int = 1) -> Why:
+        """How a fact comes about."""
+        return Explanations(self.reasoning, self.evaluation).why(*self._fact(fact), several)
+
+    def why_not(self, fact: FactLike) -> WhyNot:
+        """What is missing for a fact to hold."""
+        return Failures(self.reasoning, self.evaluation).why_not(*self._fact(fact))
+
+    def _fact(self, fact: FactLike) -> tuple[Predicate, tuple[Constant, ...]]:
+        """A fact as a text, or as the name of its predicate and values."""
+        if isinstance(fact, str):
+            atom = parse_fact(fact, self.prefixes)
+            return atom.predicate, atom.terms  # type: ignore[return-value]
+        if not isinstance(fact, tuple) or not fact or not isinstance(fact[0], str):
+            raise UsageError(f"a fact is a text, or a tuple of a predicate's name and values, not {fact!r}")
+        return Predicate(fact[0], len(fact) - 1), tuple(parse_term(value_text(v)) for v in fact[1:])
+
     def update_sparql(self, text: str) -> Update:
         """SPARQL Update: all operations of a text, or none; the net change of what holds."""
         operations = parse_sparql_update(text, self.prefixes)
@@ -116,14 +145,17 @@ class Prepared(Generic[R, F, T]):
         return self.ask_for([values])
 
     def ask_for(self, several: Sequence[Mapping[str, Any]]) -> Answers:
-        """The answers for several rows of values together."""
+        """The answers for several rows of values together, each of which counts once."""
         for values in several:
             self._check(values)
         if not self.parameters:
             return self.evaluation.answer(self.query)
-        rows = tuple(tuple(_constant(values[name]) for name in self.parameters) for values in several)
-        given: Node = Values(self.parameters, rows)
-        return self.evaluation.answer(replace(self.query, node=Join(given, self.query.node)))
+        rows = dict.fromkeys(
+            tuple(value_text(values[name]) for name in self.parameters) for values in several
+        )
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.parameters)
+        self.evaluation.given = self.evaluation.sets.make_of_texts(self.parameters, columns)
+        return self.evaluation.answer(self.query)
 
     def _check(self, values: Mapping[str, Any]) -> None:
         unknown = [name for name in values if name not in self.parameters]
@@ -137,7 +169,7 @@ class Prepared(Generic[R, F, T]):
             raise UsageError(f"no value for the parameter {missing[0]}")
 
 
-def select(node: Node, names: tuple[str, ...], modifiers: Modifiers, given: Sequence[str] = ()) -> Selection:
+def select(node: Node, names: tuple[str, ...], modifiers: Modifiers) -> Selection:
     """Answers as they are to be given."""
     order = [modifiers.order] if isinstance(modifiers.order, str) else list(modifiers.order)
     keys = []
@@ -145,7 +177,7 @@ def select(node: Node, names: tuple[str, ...], modifiers: Modifiers, given: Sequ
         if not isinstance(key, str):
             raise UsageError(f"answers are ordered by names, such as '?x' or '-?x', not by {key!r}")
         name = _name(key.removeprefix("-"))
-        if name not in names_of(node) | set(given):
+        if name not in names_of(node):
             known = sorted(n for n in names_of(node) if not n.startswith("#"))
             raise UsageError(f"there is no ?{name} to order by; {did_you_mean(name, known)}".rstrip("; "))
         keys.append((Condition(Variable(name)), key.startswith("-")))
@@ -162,10 +194,6 @@ def _whole(word: str, value: int | None) -> int | None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
         raise UsageError(f"{word} is a number from 0 on, not {value!r}")
     return value
-
-
-def _constant(value: Any) -> Constant:
-    return parse_term(value_text(value))
 
 
 def _tuning(tuning: Tuning) -> Tuning:

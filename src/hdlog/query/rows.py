@@ -58,13 +58,18 @@ class RowSets(Generic[R, F, T]):
         """Rows of terms; None where there is no value."""
         if not rows:
             return self.empty(frozenset(names))
-        dictionary = self.engine.dictionary
         uncertain = frozenset(n for i, n in enumerate(names) if any(row[i] is None for row in rows))
         if not names:
             return Rows(self.engine.stack([self.engine.unit()] * len(rows)), NO_NAMES)
-        texts = [[_text_of(row[i]) for row in rows] for i in range(len(names))]
-        numbered = self._number(names, [dictionary.encode(column) for column in texts], len(rows))
-        return self.keep(Rows(numbered.relation, numbered.names, uncertain), frozenset(names))
+        made = self.make_of_texts(names, [[_text_of(row[i]) for row in rows] for i in range(len(names))])
+        return Rows(made.relation, made.names, uncertain)
+
+    def make_of_texts(self, names: Sequence[str], columns: Sequence[Sequence[str]]) -> Rows[R]:
+        """Rows from columns of N-Triples terms; there are names, and values for all of them."""
+        ids = [self.engine.dictionary.encode(column) for column in columns]
+        if len(columns[0]) < 2:
+            return self.of_facts(self.engine.facts_from_columns(ids, len(columns[0])), names)
+        return self.keep(self._number(names, ids, len(columns[0])), frozenset(names))
 
     def _number(self, names: Sequence[str], columns: Sequence[Ids], rows: int) -> Rows[R]:
         """Rows of ids, with a number for each, which keeps equal ones apart: facts are there once."""

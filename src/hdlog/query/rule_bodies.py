@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -14,6 +14,7 @@ from hdlog.query.algebra import (
     Aggregate,
     Condition,
     Extend,
+    Given,
     Group,
     Join,
     Match,
@@ -22,11 +23,12 @@ from hdlog.query.algebra import (
     expression_names,
     names_of,
 )
+from hdlog.query.rows import NO_NAMES
 
 
-def translate_body(items: Sequence[BodyItem], around: Iterable[str] = ()) -> Node:
-    """The matches of a body; names `around` it have values already."""
-    return _Translation().body(items, frozenset(around))
+def translate_body(items: Sequence[BodyItem], given: Sequence[str] = ()) -> Node:
+    """The matches of a body; some names are given values when it is asked."""
+    return _Translation().body(items, NO_NAMES, tuple(given))
 
 
 def answer_names(query: Rule) -> tuple[str, ...]:
@@ -37,9 +39,10 @@ class _Translation:
     def __init__(self) -> None:
         self._fresh: Iterator[int] = count()
 
-    def body(self, items: Sequence[BodyItem], around: frozenset[str]) -> Node:
+    def body(self, items: Sequence[BodyItem], around: frozenset[str], given: tuple[str, ...] = ()) -> Node:
+        """The matches of a body; names `around` it have values where its conditions look for them."""
         atoms = tuple(self._name_wildcards(i) for i in items if isinstance(i, Atom))
-        node: Node = Match(atoms)
+        node: Node = Join(Given(given), Match(atoms)) if given else Match(atoms)
         for item in items:
             if isinstance(item, model.Aggregate):
                 node = Join(node, self._aggregate(item))

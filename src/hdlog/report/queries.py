@@ -16,6 +16,7 @@ from hdlog.query.algebra import (
     AnyStep,
     Condition,
     Extend,
+    Given,
     Group,
     Join,
     LeftJoin,
@@ -64,6 +65,8 @@ def _node_lines(node: Node, indent: str) -> Iterator[str]:
             line = "match " + (", ".join(map(item_text, atoms)) or "nothing")
         case Values(names, rows):
             line = f"{len(rows):,} rows of {', '.join(names) or 'nothing'}"
+        case Given(names):
+            line = f"given values of {', '.join(names)}"
         case Join(left, right):
             line, inner = "join", (left, right)
         case LeftJoin(left, right, condition):

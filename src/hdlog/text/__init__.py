@@ -10,7 +10,7 @@ from typing import get_args
 from hdlog.dialects import ENDINGS, Dialect
 from hdlog.errors import Problem, ProgramError, Source, UsageError, did_you_mean, in_text_order
 from hdlog.program.checks import check, check_constants, check_rule
-from hdlog.program.model import Atom, Program, Rule
+from hdlog.program.model import Atom, Program, Rule, is_ground
 from hdlog.program.normalise import check_core
 from hdlog.program.terms import Variable
 from hdlog.text import rdfox, souffle
@@ -161,6 +161,17 @@ def parse_query(
     if errors:
         raise ProgramError(in_text_order(errors))
     return queries[0]
+
+
+def parse_fact(text: str, prefixes: Mapping[str, str], name: str = "<fact>") -> Atom:
+    """A fact as the RDFox dialect writes it: `:knows[:ann, "Bob"]`, with or without a dot."""
+    source = _prepare(text, "rdfox", name, Path())[0].source
+    rules, problems = rdfox.parse_facts(source, prefixes)
+    if problems:
+        raise ProgramError(in_text_order(problems))
+    if len(rules) != 1 or rules[0].body or len(rules[0].heads) != 1 or not is_ground(rules[0].heads[0]):
+        raise UsageError(f'{text!r} is no fact; write one as in knows[1, 2] or :knows[:ann, "Bob"]')
+    return rules[0].heads[0]
 
 
 def read(path: str | Path, dialect: Dialect | None = None) -> Program:

@@ -139,10 +139,7 @@ def parse(source: Source) -> tuple[Program, list[Problem]]:
 
 def parse_query(source: Source, prefixes: Mapping[str, str]) -> tuple[list[Rule], list[Problem]]:
     """The queries of a text, each a rule for the answers, and what is wrong with it; a dot at its end may be missing."""
-    tokens = list(grammar().tokens(source))
-    if tokens and tokens[-1].type != "DOT":
-        tokens.append(Token.new_borrow_pos("DOT", ".", tokens[-1]))
-    cut = [_with_arrow(chunk) for chunk in chunks(tokens)]
+    cut = [_with_arrow(chunk) for chunk in chunks(_with_dot(grammar().tokens(source)))]
 
     def result(reader: RdfoxReader) -> list[Rule]:
         for rule in reader.rules:
@@ -155,6 +152,21 @@ def parse_query(source: Source, prefixes: Mapping[str, str]) -> tuple[list[Rule]
         return reader.queries
 
     return grammar().read_as(source, cut, result, lambda reader: reader.prefixes.update(prefixes))
+
+
+def parse_facts(source: Source, prefixes: Mapping[str, str]) -> tuple[list[Rule], list[Problem]]:
+    """The facts of a text, likewise."""
+    cut = chunks(_with_dot(grammar().tokens(source)))
+    return grammar().read_as(
+        source, cut, lambda reader: reader.rules, lambda reader: reader.prefixes.update(prefixes)
+    )
+
+
+def _with_dot(tokens: Iterable[Token]) -> list[Token]:
+    listed = list(tokens)
+    if listed and listed[-1].type != "DOT":
+        listed.append(Token.new_borrow_pos("DOT", ".", listed[-1]))
+    return listed
 
 
 def _with_arrow(chunk: list[Token]) -> list[Token]:
