@@ -7,7 +7,7 @@ are left out, and what they stand for takes their place.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
@@ -103,10 +103,35 @@ class Words:
     def expression(self, expression: Expression) -> str:
         return self._writer.expression(expression)
 
+    def filled(self, item: BodyItem, values: Mapping[str, Constant]) -> str:
+        """An item of a body with values for some variables; beside it, where it gives values to them itself."""
+        if isinstance(item, Bind):
+            result = values.get(item.variable.name, item.variable)
+            known = {name: value for name, value in values.items() if name != item.variable.name}
+            expression = substitute(Filter(item.expression), known).condition
+            return f"{self.expression(result)} = {self.expression(expression)}"
+        if _gives_value(item, values):
+            shown = ", ".join(f"?{name} = {self.expression(value)}" for name, value in values.items())
+            return f"{self.items((item,))} with {shown}"
+        return self.items((substitute(item, values),))
+
     def rule(self, rule: Rule) -> tuple[str, str]:
         """The rule of the program that one of its core comes from, and its place."""
         written = self._by_span.get(rule.span) if rule.span is not None else None
         return self._writer.rule(written or rule), str(rule.span) if rule.span is not None else ""
+
+
+def _gives_value(item: BodyItem, names: Container[str]) -> bool:
+    """Whether one of some variables gets its value in an item."""
+    match item:
+        case Bind(_, variable):
+            return variable.name in names
+        case Aggregate(body, group, calls):
+            own = [*(v.name for v in group), *(c.result.name for c in calls)]
+            return any(n in names for n in own) or any(_gives_value(i, names) for i in body)
+        case Negation(body):
+            return any(_gives_value(i, names) for i in body)
+    return False
 
 
 class _Writer(RdfoxWriter):

@@ -12,7 +12,6 @@ from hdlog.engines.protocol import F, R, T
 from hdlog.errors import UsageError
 from hdlog.program.model import Atom, Bind, BodyItem, Filter, Predicate, Rule
 from hdlog.program.ntriples import parse_term
-from hdlog.program.renaming import substitute
 from hdlog.program.terms import RDF_TYPE, Constant, Iri, Variable
 from hdlog.query.algebra import expression_names
 from hdlog.query.evaluation import Evaluation
@@ -123,7 +122,7 @@ class Failures(Generic[R, F, T]):
         values: dict[str, Constant],
     ) -> Miss:
         text, where = self.words.rule(rule)
-        known = [self.words.items((substitute(item, values),)) for item in matched]
+        known = [self.words.filled(item, _own(item, values)) for item in matched]
         count = self.engine.count(rows.relation)
         if failed is None:
             return Miss(text, where, tuple(known), count, "the head, which has other values")
@@ -139,8 +138,7 @@ class Failures(Generic[R, F, T]):
         columns, _ = self.engine.collect(few.relation, names)
         texts = [[parse_term(t) for t in self.engine.dictionary.texts(c[:_SHOWN])] for c in columns]
         return tuple(
-            self.words.items((substitute(item, dict(zip(names, row, strict=True))),))
-            for row in zip(*texts, strict=True)
+            self.words.filled(item, dict(zip(names, row, strict=True))) for row in zip(*texts, strict=True)
         )
 
 
@@ -173,6 +171,11 @@ def _as_triple(head: Atom, fact: Atom) -> tuple[tuple[Any, ...], tuple[Any, ...]
     if plain.arity == 1:
         return head.terms, (fact.terms[0], Iri(RDF_TYPE), Iri(plain.name), *graph)
     return head.terms, (fact.terms[0], Iri(plain.name), fact.terms[1], *graph)
+
+
+def _own(item: BodyItem, values: dict[str, Constant]) -> dict[str, Constant]:
+    """The values of the variables of an item."""
+    return {name: value for name, value in values.items() if name in _names(item)}
 
 
 def _choose(waiting: Sequence[BodyItem], known: frozenset[str]) -> BodyItem:

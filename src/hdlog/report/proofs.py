@@ -151,20 +151,20 @@ def draw(steps: Sequence[Step]) -> Markup:
         right = max(right, middle + width / 2 + _GAP)
         for child, child_top in children:
             lines.append(
-                tag("line", x1=middle, y1=top + _HEIGHT * 0.7, x2=child, y2=child_top, class_="edge")
+                tag("line", x1=middle, y1=top + _HEIGHT * 0.8, x2=child, y2=child_top, class_="edge")
             )
         kind = "asserted" if step["kind"] == "asserted" else "derived"
         boxes.append(
-            tag("rect", x=middle - width / 2, y=top, width=width, height=_HEIGHT * 0.7, rx=6, class_=kind)
+            tag("rect", x=middle - width / 2, y=top, width=width, height=_HEIGHT * 0.8, rx=6, class_=kind)
         )
-        boxes.append(tag("text", label, x=middle, y=top + _HEIGHT * 0.42, text_anchor="middle"))
+        boxes.append(tag("text", label, x=middle, y=top + _HEIGHT * 0.38, text_anchor="middle"))
         if step["where"]:
             boxes.append(
                 tag(
                     "text",
                     _shorten(step["where"]),
                     x=middle,
-                    y=top + _HEIGHT * 0.63,
+                    y=top + _HEIGHT * 0.64,
                     text_anchor="middle",
                     class_="where",
                 )
@@ -191,6 +191,7 @@ svg .edge { stroke: #8a939c; }
 svg rect { fill: #eef3f8; stroke: #7b95ad; }
 svg rect.asserted { fill: #eaf5ec; stroke: #6da17a; }
 table { border-collapse: collapse; width: 100%; }
+th { white-space: nowrap; }
 th, td { text-align: left; vertical-align: top; padding: 4px 10px 4px 0; border-bottom: 1px solid #e3e6e9; overflow-wrap: anywhere; }
 @media (prefers-color-scheme: dark) {
   body { color: #e6e8ea; background: #15181b; }
