@@ -4,14 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = [
+    "Answers",
     "BlankNode",
     "Event",
+    "Explanation",
     "FactInput",
     "FactTable",
+    "Failure",
     "Iri",
     "Literal",
     "OpenStore",
     "Predicate",
+    "PreparedQuery",
     "Program",
     "Reasoner",
     "Rule",
@@ -28,21 +32,41 @@ __all__ = [
 
 if TYPE_CHECKING:
     from hdlog import errors
-    from hdlog.api import Event, FactInput, FactTable, Reasoner, Update
+    from hdlog.api import (
+        Event,
+        Explanation,
+        FactInput,
+        FactTable,
+        Failure,
+        PreparedQuery,
+        Reasoner,
+        Update,
+    )
     from hdlog.engines.spark.engine import SparkEngine
     from hdlog.opening import OpenStore
     from hdlog.opening import open_store as open
     from hdlog.program.model import Predicate, Program, Rule
     from hdlog.program.terms import BlankNode, Iri, Literal, Skolem, Variable
+    from hdlog.query.answers import Answers
     from hdlog.text import parse, read
     from hdlog.tuning import Tuning
 
 _HOMES = {
-    "hdlog.api": ("Event", "FactInput", "FactTable", "Reasoner", "Update"),
+    "hdlog.api": (
+        "Event",
+        "Explanation",
+        "FactInput",
+        "FactTable",
+        "Failure",
+        "PreparedQuery",
+        "Reasoner",
+        "Update",
+    ),
     "hdlog.engines.spark.engine": ("SparkEngine",),
     "hdlog.opening": ("OpenStore",),
     "hdlog.program.model": ("Predicate", "Program", "Rule"),
     "hdlog.program.terms": ("BlankNode", "Iri", "Literal", "Skolem", "Variable"),
+    "hdlog.query.answers": ("Answers",),
     "hdlog.text": ("parse", "read"),
     "hdlog.tuning": ("Tuning",),
 }

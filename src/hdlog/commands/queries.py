@@ -90,6 +90,9 @@ def query(
             out,
             version,
         )
+    if not shown.answers:
+        for line in shown.unknown:
+            print(f"warning: {line}", file=sys.stderr)
     if explain:
         print(shown.explanation)
     elif shown.written is not None:

@@ -22,7 +22,7 @@ from hdlog.reading.splits import find_splits
 from hdlog.reasoning import Update
 from hdlog.report.queries import explain_query
 from hdlog.store.store import open_for_reading
-from hdlog.writing.files import write_whole
+from hdlog.writing.files import write_columns, write_whole
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Shown:
     explanation: str
     written: bytes | None
     """in some format, unless that is a table or went to a file"""
+    unknown: tuple[str, ...]
+    """what to say of predicates that nothing has"""
 
 
 def ask_store(
@@ -48,11 +50,13 @@ def ask_store(
     """Ask a store a query in SPARQL, or a rule body."""
     with open_for_reading(folder, version) as store:
         living = begin_living(store, settings)
-        asked = Queries(living.work.reasoner).ask(read_text(text), modifiers)
+        queries = Queries(living.work.reasoner)
+        asked = queries.ask(read_text(text), modifiers)
         asked.answers.hold()
         explanation = explain_query(asked.query, asked.planned)
         written = _write(asked.answers, format_, out, asked.is_question)
-    return Shown(asked.answers, asked.is_question, explanation, written)
+        unknown = tuple(queries.find_unknown(asked.query))
+    return Shown(asked.answers, asked.is_question, explanation, written, unknown)
 
 
 def _write(
@@ -80,9 +84,7 @@ def write_rows(table: pa.Table, format_: str, out: IO[bytes]) -> None:
     """The rows of a table, as SQL has given them."""
     match format_:
         case "csv" | "tsv":
-            import pyarrow.csv as pcsv
-
-            pcsv.write_csv(table, out, pcsv.WriteOptions(delimiter="," if format_ == "csv" else "\t"))
+            write_columns(table, out, "," if format_ == "csv" else "\t")
         case "json":
             for batch in table.to_batches():
                 lines = (json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist())

@@ -6,7 +6,7 @@ A node stands for a bag of *rows*: values for some names. A name may have no val
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Literal as Choice
 
 from hdlog.program.model import Atom, Expression, expression_variables
@@ -237,3 +237,15 @@ def mentioned_names(node: Node) -> frozenset[str]:
         case Extend(inner, _, value):
             return own | condition_names(value) | mentioned_names(inner)
     return own
+
+
+def find_atoms(part: object) -> Iterator[Atom]:
+    """All atoms of a query, wherever they are."""
+    if isinstance(part, Atom):
+        yield part
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from find_atoms(inner)
+    elif is_dataclass(part):
+        for field in fields(part):
+            yield from find_atoms(getattr(part, field.name))

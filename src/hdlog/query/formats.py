@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import IO, Literal, get_args
 from xml.sax.saxutils import escape, quoteattr
@@ -23,6 +24,7 @@ from hdlog.writing.files import write_texts
 AnswerFormat = Literal["csv", "tsv", "json", "xml", "parquet", "nt"]
 FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
 _NAMESPACE = "http://www.w3.org/2005/sparql-results#"
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BATCH = 1 << 20
 _UNBOUND = term_text(UNBOUND)
 
@@ -95,6 +97,8 @@ def plain_text(text: str) -> str:
 
 def _csv_text(text: str) -> str:
     plain = plain_text(text)
+    if not plain and text != _UNBOUND:
+        return '""'  # an empty text is a value, and a line with nothing is none
     return '"' + plain.replace('"', '""') + '"' if any(c in plain for c in ',"\n\r') else plain
 
 
@@ -190,9 +194,12 @@ def _xml_term(name: str, term: Constant) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """What XML can hold of a text: it has no words for most control characters."""
-    kept = "".join(c if c in "\t\n\r" or ord(c) >= 32 else "\ufffd" for c in text)
-    return escape(kept)
+    unknown = _NOT_IN_XML.search(text)
+    if unknown is not None:
+        raise UsageError(
+            f"an answer has the character U+{ord(unknown[0]):04X}, which XML cannot hold; take JSON or TSV"
+        )
+    return escape(text, {"\r": "&#13;"})
 
 
 def shown_rows(answers: Answers, most: int) -> list[Sequence[str]]:

@@ -18,7 +18,8 @@ from hdlog.query.algebra import Match
 from hdlog.query.answers import Answers, first_of_each
 from hdlog.query.evaluation import Evaluation
 from hdlog.query.rows import Rows
-from hdlog.query.sparql import SparqlQuery, Triple
+from hdlog.query.sparql.patterns import Triple
+from hdlog.query.sparql.queries import SparqlQuery
 
 NAMES = ("subject", "predicate", "object")
 

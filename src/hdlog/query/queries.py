@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from hdlog.engines.protocol import F, R, T
 from hdlog.errors import UsageError, did_you_mean
-from hdlog.program.model import Predicate
+from hdlog.program.model import TRIPLE, Predicate
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant, Variable
-from hdlog.query.algebra import Condition, Node, Selection, names_of
+from hdlog.query.algebra import Condition, Node, Selection, find_atoms, names_of
 from hdlog.query.answers import Answers
 from hdlog.query.bodies import Bodies, Planned
 from hdlog.query.evaluation import Evaluation
@@ -21,7 +21,8 @@ from hdlog.query.explanations import Explanations, Why
 from hdlog.query.graphs import Graphs
 from hdlog.query.rule_bodies import answer_names, translate_body
 from hdlog.query.snapshot import Snapshot
-from hdlog.query.sparql import SparqlQuery, is_sparql, parse_sparql, parse_sparql_update
+from hdlog.query.sparql.queries import SparqlQuery, is_sparql, parse_sparql
+from hdlog.query.sparql.updates import parse_sparql_update
 from hdlog.query.sql import Sql
 from hdlog.query.updating import Updating
 from hdlog.query.why_not import Failures, WhyNot
@@ -91,6 +92,14 @@ class Queries(Generic[R, F, T]):
             answers, selection = prepared.ask({}), prepared.query
             is_question = not answers.names
         return Asked(answers, selection, list(self.evaluation.bodies.used.values()), is_question)
+
+    def find_unknown(self, query: Selection) -> Iterator[str]:
+        """Words for predicates of a query that neither rules nor facts name."""
+        known = {*self.reasoning.predicates(), *self.reasoning.program.predicates}
+        for predicate in dict.fromkeys(atom.predicate for atom in find_atoms(query)):
+            if predicate.without_graph().name != TRIPLE and predicate not in known:
+                hint = did_you_mean(predicate.name, [p.name for p in known if p.arity == predicate.arity])
+                yield f"nothing has {predicate.name} with {predicate.arity} arguments{hint and f'; {hint}'}"
 
     def ask_sparql(self, text: str) -> Answers:
         """A query in SPARQL: rows for SELECT, one without names or none for ASK, triples for CONSTRUCT and DESCRIBE."""

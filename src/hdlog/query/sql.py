@@ -35,7 +35,7 @@ class Sql(Generic[R, F, T]):
         try:
             import duckdb
         except ImportError:
-            raise UsageError("SQL needs DuckDB; install it with: pip install hdlog[query]") from None
+            raise UsageError("SQL needs DuckDB; install it with: pip install 'hdlog[query]'") from None
         if not isinstance(statement, str):
             raise UsageError(f"a statement is a text, not {type(statement).__name__}")
         with duckdb.connect() as connection:

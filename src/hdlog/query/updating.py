@@ -18,7 +18,8 @@ from hdlog.program.model import GRAPH, Predicate
 from hdlog.program.ntriples import is_iri, term_text
 from hdlog.program.terms import RDF_TYPE, UNBOUND, BlankNode, Iri, Term, Variable
 from hdlog.query.evaluation import Evaluation
-from hdlog.query.sparql import Clear, GraphName, Load, Modify, Operation, Quad, Transfer
+from hdlog.query.sparql.patterns import Quad
+from hdlog.query.sparql.updates import Clear, GraphName, Load, Modify, Operation, Transfer
 from hdlog.reading.files import find_splits, read_splits
 from hdlog.reasoning import Reasoning
 

@@ -113,6 +113,7 @@ _NAMES = {
 ANSWER = "#answer"
 """The predicate of the answers to a query."""
 _EVERYTHING = (Variable("*"),)
+_HEADINGS = ("PREFIX", "AT_PREFIX", "BASE", "AT_BASE")
 
 
 def _named_variables(body: tuple[BodyItem, ...]) -> Iterator[Variable]:
@@ -170,23 +171,27 @@ def _with_dot(tokens: Iterable[Token]) -> list[Token]:
 
 
 def _with_arrow(chunk: list[Token]) -> list[Token]:
-    """A query with its <- as an arrow: elsewhere that is a comparison with a negative number."""
+    """A query with its <- as an arrow: elsewhere that is a comparison with a negative number. A body alone asks for all its variables."""
     for place, (token, following) in enumerate(pairwise(chunk)):
         if token.type == "LT" and following == "-":
             arrow = Token.new_borrow_pos("ARROW", "<-", token)
             return [*chunk[:place], arrow, *chunk[place + 2 :]]
         if token.type not in ("VARIABLE", "COMMA", "STAR"):
             break
-    return chunk
+    if chunk[0].type in _HEADINGS or any(token.type == "ARROW" for token in chunk):
+        return chunk
+    everything = [
+        Token.new_borrow_pos(kind, text, chunk[0]) for kind, text in (("STAR", "*"), ("ARROW", "<-"))
+    ]
+    return [*everything, *chunk]
 
 
 def chunks(tokens: Iterable[Token]) -> Iterator[list[Token]]:
     """Cut after each dot, and after the IRI of a PREFIX or BASE, with its dot if it has one."""
-    headings = ("PREFIX", "AT_PREFIX", "BASE", "AT_BASE")
     chunk: list[Token] = []
     for token in tokens:
-        complete = len(chunk) > 1 and chunk[0].type in headings and chunk[-1].type == "IRIREF"
-        if chunk and (token.type in headings or (complete and token.type != "DOT")):
+        complete = len(chunk) > 1 and chunk[0].type in _HEADINGS and chunk[-1].type == "IRIREF"
+        if chunk and (token.type in _HEADINGS or (complete and token.type != "DOT")):
             yield chunk
             chunk = []
         chunk.append(token)

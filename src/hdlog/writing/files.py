@@ -195,6 +195,24 @@ def write_table(
         write_texts(out, _join(*parts[:-1], "\n"))
 
 
+def write_columns(table: pa.Table, out: IO[bytes], delimiter: str) -> None:
+    """Any table, in quotes where they are needed; what has no value is nothing."""
+    out.write((delimiter.join(_quote_name(n, delimiter, True) for n in table.column_names) + "\n").encode())
+    for batch in table.to_batches():
+        parts: list[pa.Array | str] = []
+        for column in batch.columns:
+            texts = pc.fill_null(_quote_texts(_as_texts(column), delimiter), "")
+            parts += [texts, delimiter]
+        write_texts(out, _join(*parts[:-1], "\n"))
+
+
+def _as_texts(column: pa.Array) -> pa.Array:
+    try:
+        return column.cast(pa.large_string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # lists and the like
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.large_string())
+
+
 def _order(sheet: Sheet, columns: Columns) -> pa.Array:
     """Rows by value: numbers by their size."""
     table = pa.table(
