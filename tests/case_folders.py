@@ -138,10 +138,13 @@ def write_files(folder: Path, given: list[Fact]) -> list[str]:
     tables: dict[str, list[str]] = {}
     for predicate, row in given:
         texts = [term_text(t) for t in row]
-        if ":" in predicate.name and predicate.arity in (1, 2):
-            last = texts[1] if predicate.arity == 2 else f"<{predicate.name}>"
-            middle = predicate.name if predicate.arity == 2 else RDF_TYPE
-            tables.setdefault("triples.nt", []).append(f"{texts[0]} <{middle}> {last} .")
+        plain = predicate.without_graph()
+        if ":" in plain.name and plain.arity in (1, 2):
+            graph = f" {texts[-1]}" if predicate.has_graph else ""
+            last = texts[1] if plain.arity == 2 else f"<{plain.name}>"
+            middle = plain.name if plain.arity == 2 else RDF_TYPE
+            name = "quads.nq" if graph else "triples.nt"
+            tables.setdefault(name, []).append(f"{texts[0]} <{middle}> {last}{graph} .")
         elif all(isinstance(t, Literal) and t.datatype in (XSD_INTEGER, XSD_STRING) for t in row):
             values = [int(t.lexical) if t.datatype == XSD_INTEGER else t.lexical for t in row]  # type: ignore[union-attr]
             line = json.dumps({"predicate": predicate.name, "args": values})
@@ -152,6 +155,15 @@ def write_files(folder: Path, given: list[Fact]) -> list[str]:
     for name, lines in tables.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
     return [str(folder / name) for name in tables]
+
+
+def is_written(fact: Fact) -> bool:
+    """Whether there is a file for it: subjects and graphs of RDF are no literals."""
+    predicate, row = fact
+    if ":" not in predicate.name:
+        return True
+    nodes = (row[0], row[-1]) if predicate.has_graph else row[:1]
+    return not any(isinstance(node, Literal) for node in nodes)
 
 
 def plain_field(term: Constant) -> str:

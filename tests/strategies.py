@@ -211,9 +211,9 @@ def _atom(draw: DrawFn, predicates: tuple[Predicate, ...], features: Features) -
         if not isinstance(predicate, Variable):
             predicate = Iri(RDF_TYPE)
         atom = triple_atom(draw(term), predicate, draw(term))
-        return in_graph(atom, draw(term)) if features.graphs and draw(st.booleans()) else atom
+        return _in_named(in_graph(atom, draw(term))) if features.graphs and draw(st.booleans()) else atom
     chosen = draw(st.sampled_from(predicates))
-    return Atom(chosen.name, tuple(draw(term) for _ in range(chosen.arity)))
+    return _in_named(Atom(chosen.name, tuple(draw(term) for _ in range(chosen.arity))))
 
 
 @st.composite
@@ -224,8 +224,15 @@ def _head(draw: DrawFn, predicates: tuple[Predicate, ...], bound: list[str], fea
     if features.triples and bound and draw(st.integers(0, 5)) == 0:
         middle = draw(st.one_of(variables[0], st.just(Iri(RDF_TYPE))))
         atom = triple_atom(draw(term), middle, draw(term))
-        return in_graph(atom, draw(term)) if features.graphs and draw(st.booleans()) else atom
-    return Atom(predicate.name, tuple(draw(term) for _ in range(predicate.arity)))
+        return _in_named(in_graph(atom, draw(term))) if features.graphs and draw(st.booleans()) else atom
+    return _in_named(Atom(predicate.name, tuple(draw(term) for _ in range(predicate.arity))))
+
+
+def _in_named(atom: Atom) -> Atom:
+    """The language has no literals for names of graphs."""
+    if not atom.predicate.has_graph or not isinstance(atom.terms[-1], Literal):
+        return atom
+    return Atom(atom.name, (*atom.terms[:-1], Iri("http://e/a")))
 
 
 @st.composite

@@ -18,7 +18,7 @@ from hdlog.operations.stores import materialise, open_for_update, update
 from hdlog.program.model import Atom, Program, Rule
 from hdlog.reasoning import Reasoning
 from hdlog.text.write import write
-from tests.case_folders import write_files
+from tests.case_folders import is_written, write_files
 from tests.engines import ON_SPARK, Reasoner
 from tests.engines import settings as options
 from tests.properties.test_maintenance import (
@@ -36,11 +36,12 @@ KINDS = [
     Features(nested=True, cycles=True),
     Features(correlated=False, skolems=True),
     Features(triples=True, builtins=False, aggregates=False, negation=False),
+    Features(triples=True, graphs=True, builtins=False, aggregates=False, negation=False),
 ]
 STORED = [
     Features(aggregates=False, cycles=True),
     Features(correlated=False, skolems=True, cycles=True),
-    KINDS[2],
+    KINDS[3],
 ]
 
 
@@ -127,7 +128,7 @@ def check_store(folder: Path, program: Program, present: Flat) -> Flat:
 def follow_store(data: st.DataObject, chance: random.Random, features: Features, updates: int) -> int:
     """A store that is opened for each update, and what each tells; how many there were."""
     program = data.draw(programs(features).map(shown_program))
-    pool = data.draw(facts(program, features, 5, 25))
+    pool = [fact for fact in data.draw(facts(program, features, 5, 25)) if is_written(fact)]
     tuning = data.draw(tunings())
     with TemporaryDirectory() as name, wide_covers(data):
         folder = Path(name)

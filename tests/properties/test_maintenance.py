@@ -274,7 +274,8 @@ def test_stratified_programs_with_aggregates_of_their_own_groups(data: st.DataOb
 
 @given(st.data())
 def test_programs_with_variables_in_place_of_predicates(data: st.DataObject) -> None:
-    maintain(data, Features(triples=True, builtins=False, aggregates=False, negation=False))
+    graphs = data.draw(st.booleans())
+    maintain(data, Features(triples=True, graphs=graphs, builtins=False, aggregates=False, negation=False))
 
 
 @given(st.data())

@@ -31,6 +31,13 @@ def test_rdfox_text_reads_back_as_the_program_it_was_written_from(program: Progr
     assert again == program
 
 
+@given(programs(Features(triples=True, graphs=True, builtins=False, aggregates=False)))
+def test_rules_over_triples_and_graphs_read_back(program: Program) -> None:
+    again, problems = rdfox.parse(Source("written", write(program, "rdfox")))
+    assert not problems
+    assert again.rules == program.rules
+
+
 @given(programs().map(declared), type_declarations())
 def test_souffle_text_reads_back_as_the_program_it_was_written_from(
     program: Program, types: list[TypeDeclaration]
