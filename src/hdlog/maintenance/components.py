@@ -64,6 +64,10 @@ class Schedule:
         """The numbers of the steps that read a predicate."""
         return self._readers.get(predicate, ())
 
+    def stands_alone(self, predicate: Predicate) -> bool:
+        """Whether no rule derives a predicate or reads it."""
+        return not self.steps[self.step_of[predicate]].rules and predicate not in self._readers
+
     def add_predicates(self, predicates: Iterable[Predicate]) -> int:
         """Have a step for each predicate, also for those that no rule names; how many steps are new."""
         before = len(self.steps)

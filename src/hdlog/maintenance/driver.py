@@ -16,7 +16,7 @@ from hdlog.maintenance.dred import Run, dred
 from hdlog.maintenance.evaluation import Evaluation
 from hdlog.maintenance.materialisation import Materialisation
 from hdlog.maintenance.meters import TooManyRows
-from hdlog.maintenance.moments import Moments, NetChange
+from hdlog.maintenance.moments import Moments, NetChange, net_change
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.planning import Planning
 from hdlog.maintenance.revision import Revision
@@ -83,7 +83,10 @@ class Driver(Generic[R, F, T]):
         self.revision.begin()
         moments = Moments(self.kept, self.tuning.numbers)
         touched = [h.predicate for rule in (*fresh, *(m.rule for m in gone)) for h in rule.heads]
-        waiting = sorted({self.schedule.step_of[p] for p in (*asserted, *touched)})
+        alone = [] if gone else [p for p in asserted if self.schedule.stands_alone(p)]
+        self._take_alone(alone, asserted, moments)
+        others = (p for p in asserted if p not in moments.net)
+        waiting = sorted({self.schedule.step_of[p] for p in (*others, *touched)})
         reached = set(waiting)
         while waiting:
             number = heappop(waiting)
@@ -95,9 +98,7 @@ class Driver(Generic[R, F, T]):
                 self.revision.watch(component)
                 component = self._prepare_nodes(component, moments)
             else:
-                component = Component(
-                    step.predicates, ()
-                )  # an ontology has thousands of predicates without rules
+                component = Component(step.predicates, ())
             if component.recursive:
                 dred(Run(component, moments, self.evaluation, self.trace, self.revision), here)
             else:
@@ -112,6 +113,22 @@ class Driver(Generic[R, F, T]):
         moments.absorb_views()
         self.planning.drop_unused()
         return {p: net for p, net in moments.net.items() if not net.is_empty}
+
+    def _take_alone(
+        self, predicates: Sequence[Predicate], asserted: Mapping[Predicate, F], moments: Moments[R, F, T]
+    ) -> None:
+        """Assertions that no rule sees; an ontology has thousands of such predicates."""
+        if not predicates:
+            return
+        engine, came = self.engine, 0
+        nothing = {arity: engine.no_facts(arity) for arity in {p.arity for p in predicates}}
+        self.trace.component(1, tuple(p.name for p in predicates))
+        for predicate in predicates:
+            table = self.kept.table(predicate)
+            added, removed = engine.recount(table, asserted[predicate], nothing[predicate.arity])
+            moments.net[predicate] = net_change(engine, added, removed)
+            came += engine.count(added)
+        self.trace.round("count", came)
 
     def _prepare_nodes(self, component: Component[R, F, T], moments: Moments[R, F, T]) -> Component[R, F, T]:
         """Have the nodes of its rules: those over finished predicates up to date, the others with what they had before."""
@@ -141,13 +158,14 @@ class Driver(Generic[R, F, T]):
         engine = self.engine
         signed = {}
         for p in dict.fromkeys((*added, *removed)):
-            table, nothing = self.kept.table(p), engine.no_facts(p.arity)
-            come, go = added.get(p, nothing), removed.get(p, nothing)
-            if p in removed:
-                go = engine.negate(engine.select_asserted(table, engine.minus(go, come)))
+            table = self.kept.table(p)
+            total = come = added[p] if p in added else engine.no_facts(p.arity)
             if p in added and engine.size(table):
-                come = engine.minus(come, engine.select_asserted(table, come))
-            total = engine.keep(engine.plus([come, go], p.arity))
+                total = engine.minus(come, engine.select_asserted(table, come))
+            if p in removed:
+                go = engine.select_asserted(table, engine.minus(removed[p], come))
+                total = engine.plus([total, engine.negate(go)], p.arity)
+            total = engine.keep(total)
             if not engine.is_empty(total):
                 signed[p] = total
         return signed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,7 +81,7 @@ class Intake:
     def add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
         if predicate.name.startswith("#"):
             raise InputError(f"{predicate.name}: names that begin with # are for hdlog's own predicates")
-        if predicate.without_graph() == (RDF_TYPE, 2):
+        if predicate.name.startswith(RDF_TYPE) and predicate.without_graph() == (RDF_TYPE, 2):
             self.add_triples(RDF_TYPE, *columns)
         else:
             self._add(predicate, columns, rows)
@@ -101,11 +101,11 @@ class Intake:
             self.add(Predicate(predicate + suffix, len(columns)), columns, len(subjects))
             return
         # (s, rdf:type, C) is C(s) if C is an IRI.
-        for number, rows in groups(objects):
+        for number, (own, classes, *rest) in gather(objects, subjects, objects, *more):
             text = self.terms.text(number) if number >= 0 else ""
-            columns = [c[rows] for c in (subjects, *([] if text[:1] == "<" else [objects]), *more)]
+            columns = [own, *rest] if text[:1] == "<" else [own, classes, *rest]
             name = text[1:-1] if text[:1] == "<" else RDF_TYPE
-            self._add(Predicate(name + suffix, len(columns)), columns, len(rows))
+            self._add(Predicate(name + suffix, len(columns)), columns, len(own))
 
     def chunk(self) -> Chunk:
         facts = {p: _join_parts(parts) for p, parts in self._parts.items()}
@@ -172,11 +172,14 @@ def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def groups(keys: NDArray[Any]) -> list[tuple[int, Places]]:
-    """Each key with the rows it is in, rising."""
+def gather(keys: NDArray[Any], *columns: Places) -> Iterator[tuple[int, list[Places]]]:
+    """Each key with its rows of some columns, in their order."""
     small = keys.astype(np.uint16) if len(keys) and keys.min() >= 0 and keys.max() < 1 << 16 else keys
     order = np.argsort(small, kind="stable")  # of small keys by counting
     ordered = keys[order]
     firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(keys) else order
-    parts = np.split(order, firsts[1:])
-    return [(int(ordered[first]), part) for first, part in zip(firsts, parts, strict=False)]
+    gathered = [column[order] for column in columns]
+    starts, found = firsts.tolist(), ordered[firsts].tolist()
+    ends = [*starts[1:], len(keys)][: len(starts)]
+    for key, start, end in zip(found, starts, ends, strict=True):
+        yield key, [column[start:end] for column in gathered]

@@ -14,7 +14,7 @@ import numpy as np
 
 from hdlog.errors import InputError
 from hdlog.program.model import Predicate
-from hdlog.reading.chunks import Reading, groups
+from hdlog.reading.chunks import Reading, gather
 from hdlog.reading.kernels import Places
 from hdlog.reading.splits import Split, blocks, open_split
 from hdlog.reading.values import BAD, object_ids
@@ -155,7 +155,7 @@ def _add(facts: Facts, places: Places, reading: Reading) -> None:
     rows = np.fromiter(arguments, np.dtype(object), len(kinds))
     keys = np.fromiter(map(numbers.__getitem__, kinds), np.int64, len(kinds))
     predicates = [Predicate(*kind) for kind in numbers]
-    for number, chosen in groups(keys):
+    for number, (chosen,) in gather(keys, np.arange(len(keys))):
         _add_rows(predicates[number], rows[chosen].tolist(), places[chosen], reading)
 
 

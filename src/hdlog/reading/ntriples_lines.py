@@ -17,7 +17,7 @@ import pyoxigraph as ox
 
 from hdlog.errors import InputError
 from hdlog.reading import kernels
-from hdlog.reading.chunks import Reading, groups
+from hdlog.reading.chunks import Reading, gather
 from hdlog.reading.entities import find_growth
 from hdlog.reading.kernels import Bytes, Places
 from hdlog.reading.splits import blocks, content, cut_blocks
@@ -108,14 +108,14 @@ def _read(placed_blocks: Iterable[tuple[int, bytes]], quads: bool, reading: Read
             if texts:
                 parts.append(_number_texts(texts, reading.terms, names))
     subjects, predicates, objects, graphs = (np.concatenate(column) for column in zip(*parts, strict=True))
-    for number, rows_of in groups(predicates):
-        name = names.text(number)[1:-1]
-        s, o, g = subjects[rows_of], objects[rows_of], graphs[rows_of]
-        named = g >= 0
-        if not named.all():
-            reading.add_triples(name, s[~named], o[~named])
-        if named.any():
-            reading.add_triples(name, s[named], o[named], g[named])
+    named = np.flatnonzero(graphs >= 0)
+    for number, (s, o, g) in gather(predicates[named], subjects[named], objects[named], graphs[named]):
+        reading.add_triples(names.text(number)[1:-1], s, o, g)
+    if len(named):
+        rest: Places = np.flatnonzero(graphs < 0)
+        predicates, subjects, objects = predicates[rest], subjects[rest], objects[rest]
+    for number, (s, o) in gather(predicates, subjects, objects):
+        reading.add_triples(names.text(number)[1:-1], s, o)
 
 
 def _no_quads() -> Quads:

@@ -18,6 +18,7 @@ from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tracking import Tracking
+from hdlog.engines.encoding import cut
 from hdlog.maintenance.materialisation import View
 from hdlog.plan.nodes import is_view
 from hdlog.plan.written import WrittenPlans, write_plans
@@ -47,6 +48,8 @@ _WORTH_AN_INDEX = 100_000
 """Facts of a table from which on an index of it is worth keeping."""
 _SHORT_TABLE = 10_000
 """Facts up to which a table is one of many."""
+_TINY_TABLE = 100
+"""Facts below which nobody counts how many values a column has."""
 _TERMS = "terms"
 _COUNTS = 1
 """Which of the supports counts the matches that a row of a view stands for."""
@@ -189,14 +192,14 @@ class EmbeddedGate:
         found = [_Changed(p, *self._changes_of(t), t) for p, t in changed.items()]
         found += [_change_of_view(self.engine, p, v) for p, v in views.items() if v.unsaved != ()]
         parts = self._number_rows(found)
-        counted = [part for part in parts if part.number not in self._view_numbers(views)]
-        total = manifest.counts.get("facts", 0) + sum(int(part.supports[3].sum()) for part in counted)
+        of_views = self._view_numbers(views)
+        total = manifest.counts.get("facts", 0) + sum(p.live for p in parts if p.number not in of_views)
         waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
         renews = self._image is None or waiting > max(_PENDING, total // _SHARE)
         index = index_of(self.ids.all_ids()) if renews else {}
         files = write_facts(self.store, parts)
         terms, skolems, typed = self.ids.write()
-        asserted = sum(int(p.supports[0].sum()) for p in parts)
+        asserted = sum(p.asserted for p in parts)
         changes: dict[str, Any] = {
             "facts": (*manifest.facts, *files),
             "terms": (*manifest.terms, *terms),
@@ -299,7 +302,7 @@ class EmbeddedGate:
     def _all_rows(self, number: int, table: Table) -> Rows:
         facts = table.facts()
         supports = (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
-        return Rows(number, [self.ids.store_ids(c) for c in facts.columns()], supports).sort()
+        return Rows(number, [self.ids.store_ids(c) for c in facts.columns()], supports)
 
     def settle(self) -> None:
         self._settle()
@@ -334,25 +337,19 @@ class EmbeddedGate:
         """Of many short columns, all at once."""
         if not columns:
             return []
-        return np.split(
-            self.ids.store_ids(np.concatenate(columns)), np.cumsum([len(c) for c in columns])[:-1]
-        )
+        return list(cut(self.ids.store_ids(np.concatenate(columns)), map(len, columns)))
 
     def _rows_to_write(self, change: _Changed, columns: Sequence[StoreIds]) -> Rows:
         rows, supports = len(change.facts), change.supports
         known = rows or len(change.source)
         line = self.catalogue.number(change.predicate) if known else Line(-1, *change.predicate)
         if rows:
-            asserted, live = int(supports[0].sum()), int(supports[3].sum())
-            self.catalogue.set(
-                replace(
-                    line,
-                    rows=line.rows + live,
-                    asserted=line.asserted + asserted,
-                    distinct=line.distinct or _count_distinct(change.source),
-                )
-            )
-        return Rows(line.number, columns, supports).sort()
+            made = Rows(line.number, columns, supports)
+            distinct = line.distinct or _count_distinct(change.source)
+            facts, asserted = line.rows + made.live, line.asserted + made.asserted
+            self.catalogue.set(Line(line.number, line.name, line.arity, facts, asserted, distinct))
+            return made
+        return Rows(line.number, columns, supports)
 
     def _write_image(
         self,
@@ -413,6 +410,6 @@ def _find_image(store: Store) -> Image | None:
 
 
 def _count_distinct(source: Table | Facts) -> tuple[float, ...]:
-    if source.arity < 2:
-        return (float(len(source)),) * source.arity
+    if source.arity < 2 or len(source) < _TINY_TABLE:
+        return (float(len(source)),) * source.arity  # of few facts it matters little
     return tuple(float(source.distinct((i,))) for i in range(source.arity))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.reading.identifiers import StoreIds
 from hdlog.store.disk import File
 from hdlog.store.store import Store, report_damage
@@ -36,16 +38,14 @@ class Rows:
     def __len__(self) -> int:
         return len(self.supports[0])
 
-    def slice(self, low: int, high: int) -> Rows:
-        part = slice(low, high)
-        return Rows(self.number, [c[part] for c in self.columns], [s[part] for s in self.supports])
+    @property
+    def asserted(self) -> int:
+        """By how many the asserted facts become more."""
+        return int(self.supports[0].sum())
 
-    def sort(self) -> Rows:
-        """By the values."""
-        if len(self) < 2:
-            return self
-        order = np.lexsort(self.columns[::-1]) if self.columns else np.arange(len(self))
-        return Rows(self.number, [c[order] for c in self.columns], [s[order] for s in self.supports])
+    @property
+    def live(self) -> int:
+        return int(self.supports[3].sum())
 
 
 def asserted_rows(number: int, columns: Sequence[StoreIds], rows: int) -> Rows:
@@ -63,8 +63,7 @@ def write_facts(store: Store, parts: Iterable[Rows]) -> tuple[File, ...]:
         if len(part) >= _LARGE:
             files += _write_together(store, waiting)
             waiting, rows = [], 0
-            pieces = (part.slice(low, low + _LARGEST) for low in range(0, len(part), _LARGEST))
-            files += [file for piece in pieces for file in _write_together(store, [piece])]
+            files += _write_together(store, [part])
         elif len(part):
             waiting.append(part)
             rows += len(part)
@@ -75,26 +74,42 @@ def write_facts(store: Store, parts: Iterable[Rows]) -> tuple[File, ...]:
 
 
 def _write_together(store: Store, parts: Sequence[Rows]) -> list[File]:
+    """All rows of some predicates, in one file if they fit there."""
     if not parts:
         return []
+    lengths = [len(part) for part in parts]
     width = max(len(part.columns) for part in parts)
-    numbers = np.repeat(np.array([p.number for p in parts], np.int32), [len(p) for p in parts])
-    arrays = {"p": pa.array(numbers)}
+    numbers = np.repeat(np.array([part.number for part in parts], np.int32), lengths)
+    columns, missing = [], []
     for i in range(width):
-        pieces = [
-            pa.array(part.columns[i], pa.int64())
-            if i < len(part.columns)
-            else pa.nulls(len(part), pa.int64())
-            for part in parts
-        ]
-        arrays[f"c{i}"] = pa.chunked_array(pieces)
+        nothing = np.zeros(max((len(p) for p in parts if len(p.columns) <= i), default=0), np.int64)
+        columns.append(_join([p.columns[i] if i < len(p.columns) else nothing[: len(p)] for p in parts]))
+        missing.append(np.repeat([len(p.columns) <= i for p in parts], lengths))
+    order = order_rows(columns if columns and len(parts) == 1 else [numbers, *columns])
+    arrays = {"p": pa.array(numbers)}
+    for i, (column, mask) in enumerate(zip(columns, missing, strict=True)):
+        arrays[f"c{i}"] = pa.array(column[order], pa.int64(), mask=mask[order] if mask.any() else None)
     for i, name in enumerate(SUPPORTS):
-        arrays[name] = pa.chunked_array([pa.array(part.supports[i], pa.int64()) for part in parts])
+        arrays[name] = pa.array(_join([part.supports[i] for part in parts])[order], pa.int64())
     table = pa.table(arrays)
     first, last = int(numbers[0]), int(numbers[-1])
+    pieces = [table.slice(low, _LARGEST) for low in range(0, len(table), _LARGEST)]
     return [
-        store.write_table("facts", table, first, last, row_group_size=_GROUP, use_dictionary=["p", *SUPPORTS])
+        store.write_table("facts", piece, first, last, row_group_size=_GROUP, use_dictionary=["p", *SUPPORTS])
+        for piece in pieces
     ]
+
+
+def _join(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def order_rows(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """The places of rows in the order of their values, the first column before the others."""
+    order = order_of(columns[-1])
+    for column in reversed(columns[:-1]):
+        order = order[order_of(column[order])]
+    return order
 
 
 def read_rows(store: Store, file: File, number: int | None = None) -> Iterator[Rows]:
@@ -136,7 +151,7 @@ def add_up(parts: Sequence[Rows]) -> Rows:
         return first
     columns = [np.concatenate(c) for c in zip(*(p.columns for p in parts), strict=True)]
     supports = [np.concatenate(s) for s in zip(*(p.supports for p in parts), strict=True)]
-    order = np.lexsort(columns[::-1]) if columns else np.arange(len(supports[0]))
+    order = order_rows(columns) if columns else np.arange(len(supports[0]))
     columns, supports = [c[order] for c in columns], [s[order] for s in supports]
     new = np.zeros(len(order), np.bool_)
     new[:1] = True

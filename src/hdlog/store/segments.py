@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from hdlog.store.store import Store
 
 _MARK = b"hdlog-segment-1\n"
 _ALIGNED = 64
+_SMALL = 4096
+"""Elements of an array that is written by itself."""
 _TAIL = 8
 """Bytes at the end: where the directory begins."""
 Arrays = Mapping[str, NDArray[Any]]
@@ -33,13 +35,27 @@ def write_segment(store: Store, arrays: Parts) -> File:
             if any(part.any() for part in parts):
                 sink.write(b"\0" * (-sink.bytes % _ALIGNED))
                 place = sink.bytes
-                for part in parts:
-                    sink.write(np.ascontiguousarray(part))
+                for piece in _in_larger_pieces(parts):
+                    sink.write(np.ascontiguousarray(piece))
             directory[name] = (parts[0].dtype.str, place, sum(map(len, parts)))
         place = sink.bytes
         sink.write(json.dumps(directory).encode())
         sink.write(place.to_bytes(_TAIL, "little"))
     return File(path, sink.bytes, sink.checksum)
+
+
+def _in_larger_pieces(parts: Sequence[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    """Arrays with small ones put together: each write has its price."""
+    waiting: list[NDArray[Any]] = []
+    for part in parts:
+        if len(part) >= _SMALL or len(waiting) >= _SMALL:
+            yield from [np.concatenate(waiting)] if waiting else []
+            waiting = []
+        if len(part) >= _SMALL:
+            yield part
+        else:
+            waiting.append(part)
+    yield from [np.concatenate(waiting)] if waiting else []
 
 
 def map_segment(store: Store, file: File) -> dict[str, NDArray[Any]]:

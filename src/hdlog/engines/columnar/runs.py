@@ -68,6 +68,12 @@ class SupportedRun(Run):
     nonrecursive: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     recursive: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
+    @staticmethod
+    def without_support(keys: Keys, dead: Flags, born: int) -> SupportedRun:
+        rows = len(keys)
+        asserted, counts = np.zeros(rows, np.uint8), (np.zeros(rows, np.int64) for _ in range(2))
+        return SupportedRun(keys, dead, born, asserted, *counts)
+
     def arrays(self) -> tuple[Keys, Flags, Flags, NDArray[np.int64], NDArray[np.int64]]:
         return self.keys, self.dead, self.asserted, self.nonrecursive, self.recursive
 

@@ -145,6 +145,9 @@ class Table:
 
     def supports_of(self, keys: Keys) -> Supports:
         """The supports of facts by their sorted keys, 0 where they are not stored."""
+        if len(self.runs) == 1 and self.runs[0].keys is keys:
+            run = self.runs[0]
+            return run.asserted.astype(np.int64), run.nonrecursive.copy(), run.recursive.copy()
         asserted, fixed, recursive = (np.zeros(len(keys), np.int64) for _ in range(3))
         for run in self.runs:
             at = self._positions(run, keys)
@@ -314,22 +317,16 @@ class Table:
         """Facts become live with a support; the table has no runs yet, and so no indexes."""
         self._save(facts.keys)
         if len(facts):
-            self.runs = [self._run(facts.keys, facts.weights(), support, _NONE)]
+            self.runs = [self._run(facts.keys, 1 if facts.counts is None else facts.counts, support, _NONE)]
             self.live = len(facts)
             self.indexes = {}
 
-    def _run(self, keys: Keys, counts: NDArray[np.int64], support: Support, dead: Flags) -> SupportedRun:
+    def _run(
+        self, keys: Keys, counts: NDArray[np.int64] | int, support: Support, dead: Flags
+    ) -> SupportedRun:
         self.budget.check(len(keys), _STORED, "a table")
-        run = SupportedRun(
-            keys,
-            dead,
-            self.journal.number,
-            np.zeros(len(keys), np.uint8),
-            np.zeros(len(keys), np.int64),
-            np.zeros(len(keys), np.int64),
-        )
-        column = getattr(run, support)
-        column[:] = counts
+        run = SupportedRun.without_support(keys, dead, self.journal.number)
+        getattr(run, support)[:] = counts
         return run
 
     def _positions(self, run: SupportedRun, keys: Keys) -> Rows:
