@@ -1,15 +1,18 @@
 """Processes that end in the midst of work on a store, and what is left of it.
 
-python -m tests.crashes --kills 1000 kills as many at random moments, of every kind of work, and prints what was found.
+python -m tests.crashes --kills 1000 kills as many at random moments, of every kind of work, and prints what was found; with --spark 50, as many that
+work with Spark, streams among them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -188,13 +191,90 @@ def in_child(work: Callable[[], object], fault: Fault | None = None, kill_after:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+class SparkWork:
+    """Commands that work on a store with Spark, each a process with a Java machine of its own, and all of them killed together."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, root = scene, scene.root
+        come, go = (root / name / "edge.facts" for name in ("come", "go"))
+        self.changes = root / "stream"
+        self.changes.mkdir()
+        for number, name in enumerate(("come", "go")):
+            kind = "add" if name == "come" else "delete"
+            lines = [line.split("\t") for line in (root / name / "edge.facts").read_text().splitlines()]
+            facts = [json.dumps({"predicate": "edge", "args": row}) for row in lines]
+            (self.changes / f"{number}.{kind}.jsonl").write_text("".join(f"{fact}\n" for fact in facts))
+        first = root / "first/edge.facts"
+        self.commands: dict[str, list[object]] = {
+            "update": ["update", "STORE", "--add", come, "--delete", go],
+            "rules": ["rules", "STORE", "--add", root / "more.dlog"],
+            "compact": ["compact", "STORE", "--keep", "1"],
+            "materialise": [
+                "materialise",
+                root / "rules.dlog",
+                first,
+                come,
+                "--store",
+                "STORE",
+                "--overwrite",
+            ],
+            "load": ["load", first, come, "--store", "STORE", "--overwrite"],
+            "stream": ["stream", "--store", "STORE", "--changes", self.changes, "--once"],
+        }
+
+    def run(self, name: str, store: Path, kill_after: float | None = None) -> int:
+        """How a command ended; a negative number if it was killed."""
+        words = [str(store) if word == "STORE" else str(word) for word in self.commands[name]]
+        command = [sys.executable, "-m", "hdlog", *words, "--engine", "spark", "--master", "local[2]"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            return process.wait(kill_after)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return process.wait()
+
+
+def kill_with_spark(scene: Scene, kills: int, chance: random.Random) -> Counter[str]:
+    found: Counter[str] = Counter()
+    work = SparkWork(scene)
+    before = state_of(scene.store)
+    allowed, took = {}, {}
+    for name in work.commands:
+        with scene.copy() as store:
+            started = time.perf_counter()
+            assert work.run(name, store) == 0, name
+            took[name] = time.perf_counter() - started
+            allowed[name] = [before, state_of(store)]
+    with scene.copy() as store:  # of a stream, one batch may be in the store and the other not
+        update(store, [str(scene.root / "come/edge.facts")], [], Settings())
+        allowed["stream"].append(state_of(store))
+    for number in range(kills):
+        name = list(work.commands)[number % len(work.commands)]
+        with scene.copy() as store:
+            status = work.run(name, store, chance.uniform(0.4, 1.02) * took[name])
+            place = min(check(scene, store, allowed[name]), 1)
+            if name == "stream":
+                assert work.run(name, store) == 0, "the stream goes on"
+                verify(store, Settings(), deep=True)
+            found[f"{name}: {('old', 'new')[place]} version, {'killed' if status < 0 else 'done'}"] += 1
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--spark", type=int, default=0, help="kill as many that work with Spark instead")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     chance = random.Random(given.seed)
     found: Counter[str] = Counter()
+    if given.spark:
+        with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
+            found = kill_with_spark(Scene(Path(folder), edges=2000), given.spark, chance)
+        _report(found, given.spark, given.seed)
+        return
     with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
         scene = Scene(Path(folder), edges=2000)
         before = state_of(scene.store)
@@ -212,9 +292,13 @@ def main() -> None:
                 status = in_child(scene.works(store)[name], kill_after=chance.uniform(0, 1.05 * took[name]))
                 place = check(scene, store, [before, after[name]])
                 found[f"{name}: {('old', 'new')[place]} version, {'killed' if status < 0 else 'done'}"] += 1
+    _report(found, given.kills, given.seed)
+
+
+def _report(found: Counter[str], processes: int, seed: int) -> None:
     for line, times in sorted(found.items()):
         print(f"{times:6}  {line}")
-    print(f"{given.kills} processes, seed {given.seed}: every store was whole, and took the next update")
+    print(f"{processes} processes, seed {seed}: every store was whole, and took the next update")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import pytest
 from hdlog.errors import HdlogError, StoreError
 from hdlog.operations.stores import export_store, info, materialise, update, verify
 from hdlog.operations.work import Settings
+from hdlog.store import disk
+from hdlog.store import facts as facts_files
 
 RULES = """
 path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] .
@@ -98,3 +100,26 @@ def test_an_update_that_meets_damage_changes_nothing(store: Path, tmp_path: Path
         update(copy, [str(store.parent / "third/edge.facts")], [], Settings())
     after = {p: p.read_bytes() for p in copy.rglob("*") if p.is_file() and p.name != "writer"}
     assert after == before
+
+
+@pytest.mark.parametrize("kind", ["facts", "terms", "image"])
+def test_of_large_files_what_is_read_is_checked(
+    store: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files count as large: pages of Parquet have checksums, and blocks of segments."""
+    monkeypatch.setattr(disk, "CHECKED", 0)
+    monkeypatch.setattr(facts_files, "CHECKED", 0)
+    expected = facts_of(store, tmp_path / "before")
+    found = 0
+    for number in range(40):
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(store, copy)
+        chance = random.Random(number)
+        files = sorted(f for f in (copy / kind).rglob("*") if f.is_file())
+        damage(chance.choice(files), "flip", chance)
+        try:
+            assert facts_of(copy, tmp_path / "after") == expected
+        except HdlogError:
+            found += 1
+    assert found > 10

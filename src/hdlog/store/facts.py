@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.reading.identifiers import StoreIds
-from hdlog.store.disk import File
+from hdlog.store.disk import CHECKED, File
 from hdlog.store.store import Store, report_damage
 
 Counts = NDArray[np.int64]
@@ -131,7 +131,8 @@ def read_rows(store: Store, file: File, number: int | None = None) -> Iterator[R
 
 
 def _read_groups(store: Store, file: File, number: int | None) -> pa.Table:
-    source = pq.ParquetFile(pa.BufferReader(store.read(file)))
+    data = pa.BufferReader(store.read(file))
+    source = pq.ParquetFile(data, page_checksum_verification=file.bytes > CHECKED)
     groups = list(range(source.num_row_groups))
     if number is not None and file.first != file.last:
         place = source.schema_arrow.get_field_index("p")

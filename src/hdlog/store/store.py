@@ -67,7 +67,11 @@ class Store:
     def read_table(self, file: File, columns: Sequence[str] | None = None) -> pa.Table:
         """A Parquet file."""
         with report_damage(self.folder / file.path):
-            return pq.read_table(pa.BufferReader(self.read(file)), columns=columns)
+            # Of a large file those pages are checked that are read.
+            source = pa.BufferReader(self.read(file))
+            return pq.read_table(
+                source, columns=columns, page_checksum_verification=file.bytes > disk.CHECKED
+            )
 
     def paths(self, files: Sequence[File]) -> list[str]:
         return [str(self.folder / f.path) for f in files]
@@ -99,8 +103,8 @@ class Store:
     def write_table(self, kind: str, table: pa.Table, first: int = 0, last: int = 0, **options: Any) -> File:
         """A table as a Parquet file."""
         with self.create(kind, "parquet") as (path, sink):
-            pq.write_table(table, sink, compression="zstd", **options)
-        return File(path, sink.bytes, sink.checksum, table.num_rows, first, last)
+            pq.write_table(table, sink, compression="zstd", write_page_checksum=True, **options)
+        return File(path, sink.bytes, sink.checksum, table.num_rows, first, last, sink.blocks[-1])
 
     def write_bytes(self, kind: str, ending: str, data: bytes, rows: int = 0) -> File:
         with self.create(kind, ending) as (path, sink):
@@ -207,6 +211,10 @@ def report_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, KeyError, ValueError) as error:
+        raise StoreError(f"{path}: damaged ({error})") from None
+    except OSError as error:
+        if error.errno is not None:  # the system's, not Arrow's word for what it cannot read
+            raise
         raise StoreError(f"{path}: damaged ({error})") from None
 
 
