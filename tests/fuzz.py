@@ -11,18 +11,24 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from hdlog.text.write import write
+from tests import case_folders
 from tests.crashes import memory_folder
 from tests.engines import Reasoner
 from tests.properties import test_histories as histories
 from tests.properties import test_maintenance as maintenance
+from tests.properties import test_metamorphic as metamorphic
 from tests.properties import test_second_opinion as second_opinion
+from tests.properties import test_sparql as sparql
+from tests.properties import test_sparql_updates as sparql_updates
 from tests.strategies import POSITIVE, Features, facts, programs
 
 KINDS = {
@@ -37,6 +43,7 @@ KINDS = {
 _PROGRAMS, _HISTORIES, _STORES = 150, 5, 5
 """Of a kind, before it is the turn of the next."""
 _EDGES = 20_000
+_QUERIES = 40
 _LARGE_UPDATES = 9
 """of each such program"""
 
@@ -90,6 +97,39 @@ def run_large(number: int) -> Counter[str]:
     return Counter({"programs": 1, "updates": _LARGE_UPDATES, "facts compared": compared})
 
 
+def run_metamorphic(number: int) -> Counter[str]:
+    """Programs that say the same in other words."""
+    chance = random.Random(number)
+    compared = metamorphic.check(number, chance.choice(list(metamorphic.WAYS)), chance.choice([1_500, 6_000]))
+    return Counter({"programs": 2, "updates": 2 * _LARGE_UPDATES, "facts compared": compared})
+
+
+def run_sparql(number: int) -> Counter[str]:
+    """Queries and updates in SPARQL."""
+    return Counter(
+        {
+            "queries": sparql.check(number, _QUERIES),
+            "updates": sparql_updates.check(number, _QUERIES),
+        }
+    )
+
+
+def write_case(name: str, diary: Sequence[Any]) -> None:
+    """A failure as a case: its program and updates, with what the oracle says of them."""
+    program, *updates = diary
+    folder = case_folders.FOLDER / name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "program.dlog").write_text(write(program, "rdfox"))
+    blocks = []
+    for add, delete in updates:
+        lines = [f"add {case_folders.fact_text(fact)}" for fact in add]
+        lines += [f"delete {case_folders.fact_text(fact)}" for fact in delete]
+        blocks.append("\n".join(lines))
+    (folder / "updates.txt").write_text("\n\n".join(block for block in blocks if block) + "\n")
+    case_folders.write_expectations(name)
+    print(f"written as a case: {folder}")
+
+
 def _draw(check: Callable[[st.DataObject, Counter[str]], None], several: int, number: int) -> Counter[str]:
     counts: Counter[str] = Counter()
 
@@ -120,8 +160,17 @@ def main() -> None:
         rounds["histories"] = lambda n=number: run_histories(_HISTORIES, n)  # type: ignore[misc]
         rounds["stores"] = lambda n=number: run_stores(_STORES, n)  # type: ignore[misc]
         rounds["large, against DuckDB"] = lambda n=number: run_large(n)  # type: ignore[misc]
+        rounds["in other words"] = lambda n=number: run_metamorphic(n)  # type: ignore[misc]
+        rounds["SPARQL, against pyoxigraph"] = lambda n=number: run_sparql(n)  # type: ignore[misc]
         for kind, work in rounds.items():
-            totals[kind] = totals.get(kind, Counter()) + work()
+            maintenance.DIARY.clear()
+            try:
+                totals[kind] = totals.get(kind, Counter()) + work()
+            except BaseException:
+                if maintenance.DIARY:
+                    write_case(f"fuzz-{options.seed}-{number}", maintenance.DIARY)
+                print(f"failed: {kind}, number {number}, seed {options.seed}")
+                raise
             if time.perf_counter() - started > 60 * options.minutes:
                 break
         else:

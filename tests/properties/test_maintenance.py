@@ -127,6 +127,10 @@ def _fit_engine(features: Features) -> tuple[Features, int]:
     return (replace(features, max_rules=3), 2) if ON_SPARK else (features, 4)
 
 
+DIARY: list[Any] = []
+"""The program that was drawn last, and its updates: of a failure that hypothesis has shrunk, the smallest."""
+
+
 def maintain(
     data: st.DataObject, features: Features, checks: Container[Check] = CHECKS, **options: Any
 ) -> Counter[str]:
@@ -136,6 +140,7 @@ def maintain(
     program = data.draw(programs(features).map(shown_program))
     reasoner = Reasoner(program, **options)
     present: Flat = set()
+    DIARY[:] = [program]
     before = check_state(reasoner, program, present, checks)
     for step in range(data.draw(st.integers(1, most))):
         add, delete = (
@@ -144,6 +149,7 @@ def maintain(
             else (data.draw(facts(program, features)), [])
         )
         note(f"add {compact(add)}\ndelete {compact(delete)}")
+        DIARY.append((add, delete))
         came, went = told(reasoner.update(add, delete))
         present = (present - set(delete)) | set(add)
         after = check_state(reasoner, program, present, checks)

@@ -22,6 +22,7 @@ from hdlog.operations.stores import (
     change_lines,
     change_rules,
     compact,
+    explain_store,
     export_store,
     info,
     list_rules,
@@ -39,8 +40,10 @@ from hdlog.program.ntriples import term_text
 from hdlog.program.terms import Constant
 from hdlog.reading import identifiers
 from hdlog.reading.identifiers import text_hash
+from hdlog.report.explain import as_text
 from hdlog.store.export import export
 from hdlog.store.store import open_for_reading, open_store
+from hdlog.tuning import Tuning
 from tests.engines import ON_SPARK
 from tests.engines import OpenReasoner as Reasoner
 from tests.engines import settings as options
@@ -597,3 +600,17 @@ def test_an_image_that_is_gone_is_made_again_and_facts_that_are_gone_are_missed(
         with pytest.raises(StoreError, match=f"{path.name}: missing"):
             update(store, [more], [], options())
         path.write_bytes(data)
+
+
+@pytest.mark.skipif(ON_SPARK, reason="Spark's store keeps no nodes")
+def test_explain_says_which_nodes_a_store_has(tmp_path: Path) -> None:
+    (tmp_path / "rules.dlog").write_text("sq[?x, ?z] :- e[?x, ?y], e[?y, ?z], e[?z, ?w], e[?w, ?x] .")
+    (tmp_path / "e.facts").write_text("".join(f"{i}\t{(i * 7) % 40}\n" for i in range(40)))
+    given = options()
+    given.tuning = Tuning("paper")
+    materialise([tmp_path / "rules.dlog"], [tmp_path / "e.facts"], tmp_path / "store", given)
+    ((rule,),) = (c["rules"] for c in explain_store(tmp_path / "store")["components"])
+    root = rule["trees"][0]["root"]
+    assert root["stored"]
+    assert all(child["stored"] and child["rows"] for child in root["children"])
+    assert " in the store" in as_text(explain_store(tmp_path / "store"))

@@ -152,14 +152,19 @@ def explain(
 ) -> None:
     """Show how each rule is evaluated, and why.
 
-    That is its width, the method, the tree, and what each node keeps. FILES are rule files, and fact files to evaluate them over, if any. With facts the rules are run, and actual rows and times stand beside the estimates.
+    That is its width, the method, the tree, and what each node keeps. FILES are rule files, and fact files to evaluate them over, if any. With facts the rules are run, and actual rows and times stand beside the estimates. In place of files it may be a store: what it was planned with, and which nodes it has.
     """
     with show_progress() as progress:
         from hdlog.operations.run import explain_program
+        from hdlog.operations.stores import explain_store
         from hdlog.report.explain import as_text
         from hdlog.report.page import page
 
-        explanation = explain_program(list(files), facts, dialect, progress, Tuning(method).without(without))
+        if len(files) == 1 and files[0].is_dir():
+            explanation = explain_store(files[0])
+        else:
+            tuning = Tuning(method).without(without)
+            explanation = explain_program(list(files), facts, dialect, progress, tuning)
     if html is not None:
         try:
             html.write_text(page(explanation, [str(f) for f in files]), encoding="utf-8")

@@ -27,6 +27,7 @@ from hdlog.reading.changes import read_changes
 from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
 from hdlog.reasoning import Reasoning, Row, Update
+from hdlog.report.explain import describe
 from hdlog.store import disk
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.export import RDF_FORMATS, export
@@ -454,6 +455,12 @@ def rollback(folder: Path, version: int) -> dict[str, Any]:
         "version": store.manifest.version,
         "lines": [f"version {store.manifest.version} says what version {version} said"],
     }
+
+
+def explain_store(folder: Path) -> dict[str, Any]:
+    """How the rules of a store are evaluated, and which nodes it has."""
+    with open_for_reading(folder) as store:
+        return describe(begin_living(store, Settings("columnar")).work.reasoner.driver)
 
 
 def compact(folder: Path, settings: Settings, keep: int | None = None) -> dict[str, Any]:

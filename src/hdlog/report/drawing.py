@@ -300,6 +300,7 @@ def _box(node: Mapping[str, Any]) -> tuple[Markup, float, float]:
 def _facts(node: Mapping[str, Any]) -> list[str]:
     about = f"{node['estimate']:,.0f} rows estimated"
     lines = ["keeps nothing" if node["keeps"] is None else f"keeps ({', '.join(node['keeps'])})"]
+    lines += ["in the store"] if node["stored"] else []
     lines.append(about if node["rows"] is None else f"{node['rows']:,} rows, {about.replace(' rows', '')}")
     if node["seconds"] is not None:
         lines.append(f"{seconds_text(node['seconds'])}, {bytes_text(node['bytes'])}")

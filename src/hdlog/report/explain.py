@@ -158,6 +158,7 @@ def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) 
         "estimate": node.estimate,
         "rows": None,
         "bytes": None,
+        "stored": node.kept is not None and _is_stored(driver, node.kept),
         "seconds": None,
         "joins": describe_joins(matcher) if matcher is not None else [],
         "children": [_node(driver, child) for child in node.children],
@@ -171,6 +172,12 @@ def _node(driver: AnyDriver, node: TreeNode, matcher: AnyMatcher | None = None) 
 
 def _is_view(node: TreeNode) -> bool:
     return node.kept is not None and is_view(node.kept.name)
+
+
+def _is_stored(driver: AnyDriver, predicate: Predicate) -> bool:
+    """Whether a store has what a node keeps, so that it is not made again when the store is opened."""
+    source = driver.kept.source
+    return source is not None and source.holds(predicate)
 
 
 def _size(driver: AnyDriver, predicate: Predicate) -> tuple[int, int]:
@@ -283,6 +290,7 @@ def _step_line(step: Mapping[str, Any]) -> str:
 def tree_lines(node: Mapping[str, Any], indent: str, mark: str, times: bool) -> Iterator[str]:
     kept = "" if node["keeps"] is None else f" keeps ({', '.join(node['keeps'])})"
     rows = "" if node["rows"] is None else f", has {node['rows']:,}"
+    rows += " in the store" if node["stored"] else ""
     took = "" if not times or (node["seconds"] or 0.0) < _SHOWN else f", {node['seconds']:.3f} s"
     yield (
         f"{indent}{mark}{{{', '.join(node['bag'])}}} by {', '.join(node['cover']) or 'nothing'};"

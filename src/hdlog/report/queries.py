@@ -150,6 +150,7 @@ def _tree(
         "keeps": [v.name for v in node.atom.variables()] if node.kept else None,
         "estimate": node.estimate,
         "rows": None,
+        "stored": False,
         "seconds": None,
         "joins": describe_joins(matcher) if matcher is not None else [],
         "children": [_tree(plan, child, matchers, None) for child in node.children],
