@@ -19,6 +19,7 @@ COMMANDS = (
     programs.check,
     programs.run,
     programs.explain,
+    programs.owl,
     stores.load,
     stores.materialise,
     stores.update,

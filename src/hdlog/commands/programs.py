@@ -6,7 +6,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -40,7 +40,7 @@ WARNINGS_SHOWN = 3
 def check(files: tuple[Path, ...], dialect: Dialect | None, json_: bool, warnings: bool) -> None:
     """Read rule files and say what is wrong with them.
 
-    FILES are .dlog (RDFox Datalog) or .dl (Soufflé). A table tells what the programs look like. Several files are read together, as `hdlog run` does: what one declares, the others may use.
+    FILES are .dlog (RDFox Datalog), .dl (Soufflé) or .owl (an ontology). A table tells what the programs look like. Several files are read together, as `hdlog run` does: what one declares, the others may use.
     """
     from hdlog.report.check import as_table, describe
     from hdlog.text import examine_files
@@ -175,3 +175,36 @@ def explain(
         print(json.dumps(explanation))
     elif html is None:
         print(as_text(explanation))
+
+
+Level = Literal["owl-rl", "rdfs"]
+
+
+@click.command()
+@click.argument("ontology", type=PATH)
+@click.option(
+    "--level",
+    type=one_of(Level),
+    default="owl-rl",
+    show_default=True,
+    help="All that OWL 2 RL says in rules, or what RDFS does.",
+)
+@click.option("--out", "-o", type=PATH, metavar="FILE", help="Where to write the rules.")
+def owl(ontology: Path, level: Level, out: Path | None) -> None:
+    """Translate an ontology to rules.
+
+    ONTOLOGY is RDF/XML, Turtle or N-Triples. Axioms of OWL 2 RL become rules about the classes and properties that they name, individuals become facts, and
+    what cannot be said in rules is listed. `hdlog run ontology.owl data.ttl` does so by itself. What must not be is derived as a fact of
+    <urn:hdlog:inconsistency>.
+    """
+    from hdlog.text import rule_texts
+    from hdlog.writing.files import write_whole
+
+    (text,) = rule_texts([ontology], level)
+    if out is None:
+        print(text.source.text, end="")
+    else:
+        with write_whole(out) as file:
+            file.write(text.source.text.encode())
+    for line in text.left_out:
+        print(f"left out: {line}", file=sys.stderr)

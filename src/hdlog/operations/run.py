@@ -57,7 +57,8 @@ def run_program(
 ) -> dict[str, Any]:
     """Materialise and write; returns what a summary tells."""
     started = time.perf_counter()
-    program = read_texts(read_rules(files, dialect))
+    texts = read_rules(files, dialect)
+    program = read_texts(texts)
     check_output_folder(out)
     budget = Budget() if memory is None else Budget(parse_size(memory))
     engine = ColumnarEngine(budget, numbers=tuning.numbers)
@@ -73,6 +74,7 @@ def run_program(
         f"{intake.rows:,} facts read in {loaded - started:.2f} s, "
         f"{len(reasoner):,} facts after materialisation in {done - loaded:.2f} s"
     ]
+    lines += describe_left_out(texts)
     lines += intake.warnings()
     lines += find_misspelt(program, facts)
     lines += unknown_predicates(program, reasoner)
@@ -100,7 +102,7 @@ def explain_program(
     program = read_texts(read_rules(files, dialect))
     engine = ColumnarEngine(numbers=tuning.numbers)
     reasoner = start_reasoning(engine, program, tuning, Trace(listen=progress))
-    if any(map(format_of, files)) or fact_folder != Path():
+    if any(map(_is_data, files)) or fact_folder != Path():
         splits = splits_of(program, files, fact_folder)
         reasoner.materialise(engine.encode_chunks(read_splits(splits, attribute_layout(program))))
     return describe(reasoner.driver)
@@ -108,7 +110,7 @@ def explain_program(
 
 def read_rules(files: Sequence[Path], dialect: Dialect | None) -> list[RuleText]:
     """The rule files among the arguments."""
-    rules = [f for f in files if not format_of(f)]
+    rules = [f for f in files if not _is_data(f)]
     for path in rules:
         if dialect is None and path.suffix not in ENDINGS:
             raise UsageError(
@@ -119,11 +121,29 @@ def read_rules(files: Sequence[Path], dialect: Dialect | None) -> list[RuleText]
     return rule_texts(rules, dialect)
 
 
+def describe_left_out(texts: Sequence[RuleText]) -> list[str]:
+    """A warning for each ontology of which something is in no rule."""
+    lines = []
+    for text in (t for t in texts if t.left_out):
+        count = len(text.left_out)
+        shown = "an axiom is" if count == 1 else f"{count:,} axioms are"
+        name = text.source.name
+        lines.append(
+            f"warning: {name}: {shown} in no rule, such as {text.left_out[0]}; `hdlog owl {name}` lists all"
+        )
+    return lines
+
+
+def _is_data(path: Path) -> bool:
+    """Whether a file has facts; an ontology is for its rules."""
+    return bool(format_of(path)) and path.suffix not in ENDINGS
+
+
 def splits_of(
     program: Program, files: Sequence[Path], fact_folder: Path, memory: int | None = None
 ) -> list[Split]:
     """What is to be read: the files that the program names, and those among the arguments."""
-    data = [f for f in files if format_of(f)]
+    data = [f for f in files if _is_data(f)]
     return [*input_splits(program, fact_folder), *(find_splits(data, memory=memory) if data else ())]
 
 

@@ -16,7 +16,7 @@ from hdlog.errors import Source, StoreError, UsageError
 from hdlog.ingest.intake import Intake
 from hdlog.maintenance.moments import Moments
 from hdlog.maintenance.nodes import Node
-from hdlog.operations.run import input_splits, read_rules, unknown_predicates
+from hdlog.operations.run import describe_left_out, input_splits, read_rules, unknown_predicates
 from hdlog.operations.work import AnyWork, Settings, begin_work
 from hdlog.plan.nodes import is_node
 from hdlog.program.model import Predicate, Program, Rule
@@ -182,6 +182,7 @@ def materialise(
         f"engine: {work.engine_name} ({work.why})",
         f"{asserted:,} facts read in {seconds['load']:.1f} s, {len(reasoner):,} after materialisation in "
         f"{seconds['materialise']:.1f} s, written to {folder} in {seconds['write']:.1f} s",
+        *describe_left_out(texts),
         *intake.warnings(),
         *find_misspelt(program, intake.predicates),
         *unknown_predicates(program, reasoner),
@@ -369,8 +370,8 @@ def change_rules(
     with open_for_update(folder, settings) as living:
         texts = rule_texts_of(living.work.store)
         texts = without_rules(texts, read_rules(list(remove), dialect)) if remove else texts
-        if add:
-            texts += [t for t in read_rules(list(add), dialect) if t not in texts]
+        new = read_rules(list(add), dialect) if add else []
+        texts += [t for t in new if t not in texts]
         program = read_texts(texts)
         change = living.change_rules(program, texts)
         change.hold()
@@ -380,7 +381,7 @@ def change_rules(
         "added": {str(p): len(t) for p, t in change.added.items()},
         "removed": {str(p): len(t) for p, t in change.removed.items()},
         "change": change,
-        "lines": [f"{len(program.rules):,} rules; {change}"],
+        "lines": [f"{len(program.rules):,} rules; {change}", *describe_left_out(new)],
     }
 
 

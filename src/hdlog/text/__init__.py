@@ -43,6 +43,8 @@ class RuleText:
 
     source: Source
     dialect: Dialect
+    left_out: tuple[str, ...] = ()
+    """axioms of an ontology that are in no rule, and why"""
 
 
 def examine(text: str, dialect: Dialect, name: str = "<text>", folder: Path = Path()) -> Reading:
@@ -66,6 +68,11 @@ def _prepare(text: str, dialect: Dialect, name: str, folder: Path) -> tuple[Rule
     problems: list[Problem] = []
     if dialect == "souffle":
         source, problems = preprocess(source, folder)
+    if dialect in ("owl-rl", "rdfs"):
+        from hdlog.text import owl
+
+        source, left_out, problems = owl.translate(source, dialect)
+        return RuleText(source, "rdfox", tuple(left_out)), problems
     return RuleText(source, dialect), problems
 
 
