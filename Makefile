@@ -68,6 +68,9 @@ fuzz: setup ## random programs under random updates against other evaluators; MI
 crashes: setup ## kill 1,000 processes that work on a store, at random moments; 10 minutes
 	$(BIN)/python -m tests.crashes --kills 1000
 
+ontologies: setup ## real ontologies, out of packages on PyPI, against reasonable and owlrl; 2 minutes
+	$(BIN)/python -m tests.real_ontologies
+
 mutations: setup ## 100,000 spoilt files and rule texts of all kinds; INPUTS=100000, SEED=1; 8 minutes
 	$(BIN)/python -W ignore -m tests.mutations --inputs $(or $(INPUTS),100000) --seed $(or $(SEED),1)
 

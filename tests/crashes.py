@@ -253,7 +253,7 @@ def kill_with_spark(scene: Scene, kills: int, chance: random.Random) -> Counter[
     for number in range(kills):
         name = list(work.commands)[number % len(work.commands)]
         with scene.copy() as store:
-            status = work.run(name, store, chance.uniform(0.4, 1.02) * took[name])
+            status = work.run(name, store, chance.uniform(0.5, 1.4) * took[name])
             place = min(check(scene, store, allowed[name]), 1)
             if name == "stream":
                 assert work.run(name, store) == 0, "the stream goes on"

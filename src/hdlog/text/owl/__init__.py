@@ -19,6 +19,6 @@ def translate(source: Source, level: Level) -> tuple[Source, list[str], list[Pro
     """The rules of an ontology as a text, what of it is not in them, and what is wrong with it."""
     graph, problems = read_graph(source)
     if graph is None:
-        return source, [], problems
+        return Source(source.name, ""), [], problems
     axioms = Axioms(graph, level)
     return Source(source.name, axioms.text()), axioms.left_out, problems

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from pathlib import Path
 
 import pyoxigraph as ox
 
@@ -66,7 +67,8 @@ def read_graph(source: Source) -> tuple[Graph | None, list[Problem]]:
     is_xml = _XML.match(source.text) is not None
     form = ox.RdfFormat.RDF_XML if is_xml else ox.RdfFormat.TURTLE
     try:
-        parser = ox.parse(source.text.encode(), format=form)
+        # What is relative is so to the file.
+        parser = ox.parse(source.text.encode(), format=form, base_iri=Path(source.name).resolve().as_uri())
         triples: list[Triple] = []
         for quad in parser:
             subject, value = quad.subject, quad.object
