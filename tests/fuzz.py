@@ -165,11 +165,13 @@ def main() -> None:
         for kind, work in rounds.items():
             maintenance.DIARY.clear()
             try:
-                totals[kind] = totals.get(kind, Counter()) + work()
+                totals[kind] = totals.get(kind, Counter[str]()) + work()
             except BaseException:
                 if maintenance.DIARY:
                     write_case(f"fuzz-{options.seed}-{number}", maintenance.DIARY)
-                print(f"failed: {kind}, number {number}, seed {options.seed}")
+                print(
+                    f"failed: {kind}, number {number}, seed {options.seed}; before that {_shown(sum(totals.values(), Counter[str]()))}"
+                )
                 raise
             if time.perf_counter() - started > 60 * options.minutes:
                 break

@@ -90,7 +90,9 @@ def data_for(graph: rdflib.Graph) -> rdflib.Graph:
         for x in pair
         if isinstance(x, rdflib.URIRef)
     }
-    properties = {s for kind in ("ObjectProperty", "TransitiveProperty", "SymmetricProperty") for s in graph.subjects(rdflib.RDF.type, OWL[kind]) if isinstance(s, rdflib.URIRef)}  # fmt: skip
+    kinds = (OWL.ObjectProperty, OWL.TransitiveProperty, OWL.SymmetricProperty)
+    named = (s for kind in kinds for s in graph.subjects(rdflib.RDF.type, kind))
+    properties = {s for s in named if isinstance(s, rdflib.URIRef)}
     made = rdflib.Graph()
     things = []
     for number, name in enumerate(sorted(classes)):

@@ -50,17 +50,11 @@ def rename(program: Program, chance: random.Random) -> Program:
 
 
 def repeat(program: Program, chance: random.Random) -> Program:
-    """An atom twice in a body, or one that follows from another: the same with other variables where nobody looks."""
+    """An atom twice in a body."""
 
     def of_rule(rule: Rule) -> Rule:
-        atom = chance.choice([item for item in rule.body if isinstance(item, Atom)])
-        again = replace(
-            atom,
-            terms=tuple(
-                t if chance.random() < 0.6 else Variable(f"any{i}") for i, t in enumerate(atom.terms)
-            ),
-        )
-        return replace(rule, body=(*rule.body, again))
+        atoms = [item for item in rule.body if isinstance(item, Atom)]
+        return replace(rule, body=(*rule.body, chance.choice(atoms)))
 
     return Program(tuple(map(of_rule, program.rules)))
 
@@ -129,7 +123,7 @@ def check(seed: int, way: str, edges: int) -> int:
     chance = random.Random(seed)
     program = parse(random_program(chance))
     other = WAYS[way](program, chance)
-    methods = [chance.choice(["combined", "hd", "standard"]) for _ in range(2)]
+    methods = [chance.choice(["combined", "hd"]) for _ in range(2)]
     one, two = Reasoner(program, method=methods[0]), Reasoner(other, method=methods[1])
     present: dict[Predicate, Rows] = {EDGE: set(), LABEL: set(), MARK: set()}
     heads = sorted({h.predicate for r in program.rules for h in r.heads})
