@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-programs bench-paper bench-spark fuzz fuzz-spark crashes mutations soak clean
+.PHONY: help setup run quick test test-spark test-no-jit lint types bench bench-trees bench-programs bench-queries bench-paper bench-spark fuzz fuzz-spark crashes mutations ontologies soak clean
 
 help: ## list the targets, with what they take on two cores
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ bench: setup ## time the parser, and the engine against sorting and DuckDB; 5 mi
 bench-trees: setup ## time decompositions against join plans and DuckDB; 15 minutes
 	$(BIN)/python -m hdlog.benchmarks.micro.hypertrees
 
+bench-queries: setup ## SPARQL beside pyoxigraph, and look-ups; 5 minutes
+	$(BIN)/python -m hdlog.benchmarks.micro.queries
+
 bench-programs: setup ## the corpus: 18 programs at two sizes by every method, and DuckDB; an hour
 	$(BIN)/python -m hdlog.benchmarks.programs.run
 
@@ -65,8 +68,9 @@ fuzz-spark: setup ## many random programs on Spark; hours
 fuzz: setup ## random programs under random updates against other evaluators; MINUTES=30, SEED=1
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1)
 
-crashes: setup ## kill 1,000 processes that work on a store, at random moments; 10 minutes
+crashes: setup ## kill 1,000 processes that work on a store, at random moments, and 50 with Spark; half an hour
 	$(BIN)/python -m tests.crashes --kills 1000
+	$(BIN)/python -m tests.crashes --spark 50
 
 ontologies: setup ## real ontologies, out of packages on PyPI, against reasonable and owlrl; 2 minutes
 	$(BIN)/python -m tests.real_ontologies
