@@ -11,7 +11,9 @@ import pytest
 import hdlog
 from hdlog.errors import InputError, StoreError, UsageError
 from hdlog.operations.stores import log, update, verify
+from hdlog.operations.work import Settings
 from hdlog.store import disk
+from hdlog.store.store import open_store
 from tests.engines import ON_SPARK
 from tests.engines import settings as options
 
@@ -167,3 +169,24 @@ def test_a_commit_that_fails_is_taken_back_and_the_next_one_works(
 
 def _refuse(path: Path) -> None:
     raise OSError(5, "Input/output error", str(path))
+
+
+@pytest.mark.skipif(ON_SPARK, reason="hundreds of updates")
+def test_small_files_are_merged_when_they_pile_up(tmp_path: Path) -> None:
+    """An update costs the same after hundreds of others, and a store that is opened then has all of them."""
+    with hdlog.open(tmp_path / "store", create=True) as store:
+        store.add_rules(
+            'path[?x, ?y] :- edge[?x, ?y] . path[?x, ?z] :- path[?x, ?y], edge[?y, ?z] . made[?k] :- edge[?x, ?y], BIND(SKOLEM("f", ?x) AS ?k) .'
+        )
+        for number in range(150):
+            store.update(
+                add=[("edge", f"a{number}", f"a{number % 11}")],
+                delete=[("edge", f"a{number - 40}", f"a{(number - 40) % 11}")],
+            )
+        expected = {p: set(store.facts(p)) for p in store.counts()}
+    manifest = open_store(tmp_path / "store").manifest
+    assert max(len(manifest.facts), len(manifest.terms), len(manifest.skolems)) < 40
+    assert len(list((tmp_path / "store" / "facts").iterdir())) < 120
+    with hdlog.open(tmp_path / "store") as again:
+        assert {p: set(again.facts(p)) for p in again.counts()} == expected
+    verify(tmp_path / "store", Settings(), deep=True)

@@ -38,6 +38,7 @@ from hdlog.store.image import (
     write_terms,
 )
 from hdlog.store.manifest import Image
+from hdlog.store.merging import Merge, merge_facts, merge_piled, merge_skolems, merge_terms
 from hdlog.store.store import Store
 from hdlog.store.term_ids import TermIds, index_of
 from hdlog.store.views import VIEWS, MappedViews, write_orders, write_views
@@ -200,10 +201,14 @@ class EmbeddedGate:
         files = write_facts(self.store, parts)
         terms, skolems, typed = self.ids.write()
         asserted = sum(p.asserted for p in parts)
+        waiting_files = merge_piled(
+            self.store, (*self._waiting, *files), (*self._waiting, *files), merge_facts
+        )
+        absorbed = [f for f in manifest.facts if f not in self._waiting]
         changes: dict[str, Any] = {
-            "facts": (*manifest.facts, *files),
-            "terms": (*manifest.terms, *terms),
-            "skolems": (*manifest.skolems, *skolems),
+            "facts": (*self._merge(absorbed, renews, merge_facts), *waiting_files),
+            "terms": self._merge((*manifest.terms, *terms), renews, merge_terms),
+            "skolems": self._merge((*manifest.skolems, *skolems), renews, merge_skolems),
             "catalogue": self.catalogue.write(),
             "clashes": self.ids.clashes,
             "typed": manifest.typed or typed,
@@ -226,10 +231,16 @@ class EmbeddedGate:
             self._nodes = nodes
             for view in views.values():
                 view.unsaved = ()
-            self._note_saved(list(changed.values()), files, index)
+            self._note_saved(list(changed.values()), waiting_files, index)
 
         self._settle = settle
         return changes
+
+    def _merge(self, files: Sequence[File], renews: bool, merge: Merge) -> tuple[File, ...]:
+        """Files of which an image knows the content; they may be merged when another one is made, or if it does not know them yet."""
+        known = set() if self._image is None else {*self._image.absorbed, *self._image.terms}
+        movable = files if renews else [f for f in files if f.path not in known]
+        return merge_piled(self.store, files, movable, merge)
 
     def _drop_nodes(
         self,
@@ -308,8 +319,9 @@ class EmbeddedGate:
         self._settle()
 
     def _note_saved(
-        self, tables: Sequence[Table], files: Sequence[File], index: Mapping[str, NDArray[Any]]
+        self, tables: Sequence[Table], waiting: Sequence[File], index: Mapping[str, NDArray[Any]]
     ) -> None:
+        """Something is on disk; some files wait for the next image, unless this has made one."""
         for table in tables:
             table.tracking = table.tracking or Tracking()
             table.tracking.forget()
@@ -324,7 +336,9 @@ class EmbeddedGate:
             self._mapped = {}
             self._waiting, self._read = [], {}
         else:
-            self._waiting += files
+            self._waiting = list(waiting)
+            paths = {file.path for file in waiting}
+            self._read = {path: rows for path, rows in self._read.items() if path in paths}
 
     def _changes_of(self, table: Table) -> tuple[Facts, Sequence[Counts]]:
         """What has changed of a table, or all of one that was never written."""

@@ -125,13 +125,16 @@ class Store:
         entry = Entry(
             before.version + 1, time.time(), _whoever_asks(), _what_was_asked(), added, removed, facts
         )
-        manifest = replace(changed, entry=entry, history=self._fold_history(changed))
+        history = self._fold_history(changed)
+        manifest = replace(changed, entry=entry, history=history)
         data = write_manifest(manifest)
         versions = self.folder / _VERSIONS
         versions.mkdir(exist_ok=True)
         disk.write_pointer(versions / f"{manifest.version:06d}.json", data)
         disk.write_pointer(self.folder / MANIFEST, data)
         self.manifest, self.is_new = manifest, False
+        if history is not before.history:
+            self.clean()  # a writer may live for long, and its versions with it
 
     def _fold_history(self, manifest: Manifest) -> File | None:
         """The log of versions that are gone, with more of them once they have become many."""
