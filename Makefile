@@ -63,7 +63,7 @@ bench-spark: setup ## time the pipeline and the engine on Spark; an hour
 	$(BIN)/python -m hdlog.benchmarks.micro.spark
 
 fuzz-spark: setup ## many random programs on Spark; hours
-	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(PYTEST) tests/contract tests/properties/test_maintenance.py
+	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(PYTEST) tests/contract tests/properties/test_maintenance.py tests/properties/test_histories.py
 
 fuzz: setup ## random programs under random updates against other evaluators; MINUTES=30, SEED=1
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1)

@@ -15,6 +15,7 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from hdlog.operations.stores import materialise, open_for_update, update
+from hdlog.operations.work import Settings
 from hdlog.program.model import Atom, Program, Rule
 from hdlog.reasoning import Reasoning
 from hdlog.text.write import write
@@ -126,7 +127,7 @@ def check_store(folder: Path, program: Program, present: Flat) -> Flat:
 
 
 def follow_store(data: st.DataObject, chance: random.Random, features: Features, updates: int) -> int:
-    """A store that is opened for each update, and what each tells; how many there were."""
+    """A store that is opened for each update, by either engine where there are two, and what each tells; how many there were."""
     program = data.draw(programs(features).map(shown_program))
     pool = [fact for fact in data.draw(facts(program, features, 5, 25)) if is_written(fact)]
     tuning = data.draw(tunings())
@@ -146,7 +147,8 @@ def follow_store(data: st.DataObject, chance: random.Random, features: Features,
                 continue
             come = write_files(folder / f"add{number}", add) if add else []
             go = write_files(folder / f"delete{number}", delete) if delete else []
-            change = update(folder / "store", come, go, settings_)["change"]
+            by_turns = Settings("columnar", tuning=tuning) if chance.random() < 0.5 else settings_
+            change = update(folder / "store", come, go, by_turns)["change"]
             present = (present - set(delete)) | set(add)
             after = check_store(folder / "store", program, present)
             assert told(change) == (after - before, before - after)

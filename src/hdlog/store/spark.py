@@ -46,6 +46,9 @@ class SparkGate:
         engine.dictionary.rest_on(
             self._frame(manifest.terms), self._frame(manifest.skolems), manifest.clashes, manifest.typed
         )
+        plans = stored_plans(store)
+        self._nodes = frozenset(plans.nodes) if plans is not None else frozenset()
+        """what the embedded engine keeps for trees of rules, which this one makes for itself"""
         self._found: dict[Predicate, Table] = {}
         self._settle: Callable[[], None] = lambda: None
 
@@ -58,13 +61,13 @@ class SparkGate:
     # In.
 
     def sizes(self) -> dict[Predicate, int]:
-        return self.catalogue.sizes()
+        return {p: rows for p, rows in self.catalogue.sizes().items() if p not in self._nodes}
 
     def holds(self, predicate: Predicate) -> bool:
-        return self.catalogue.holds(predicate)
+        return predicate not in self._nodes and self.catalogue.holds(predicate)
 
     def find(self, predicate: Predicate) -> Table | None:
-        line = self.catalogue.find(predicate)
+        line = self.catalogue.find(predicate) if predicate not in self._nodes else None
         return None if line is None else self._table(line)
 
     def _table(self, line: Line) -> Table:
@@ -146,9 +149,8 @@ class SparkGate:
         return changes
 
     def _drop_nodes(self) -> None:
-        """What the embedded engine keeps for trees of rules, which this one does not maintain."""
-        known = stored_plans(self.store)
-        for predicate in known.nodes if known is not None else ():
+        """They would be out of date."""
+        for predicate in self._nodes:
             self.catalogue.drop(predicate)
 
     def _check_terms(self) -> None:
