@@ -21,6 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hdlog.commands.main import main
+from hdlog.errors import InputError
+from hdlog.program.model import Program
+from hdlog.reading.changes import read_changes
 
 DOCS = Path(__file__).parents[2] / "docs" / "reliability.md"
 RULES = "link[?x, ?y] :- edge[?x, ?y] ."
@@ -334,3 +337,11 @@ def test_the_documentation_has_a_row_for_each_kind() -> None:
     rows = {line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")} - {"input"}
     tested = {g.row for g in GIVEN} | {c.row for c in RULE_CASES} | OTHERS
     assert rows == tested
+
+
+@pytest.mark.parametrize("escape", [r"\UFFFFFFFF", r"\U00110000", r"\uD800", r"\U0000DFFF", r"\q"])
+def test_what_is_no_character_is_refused_in_changes(escape: str, tmp_path: Path) -> None:
+    path = tmp_path / "changes.txt"
+    path.write_text(f'+ <http://s> <http://p> "{escape}" .\n')
+    with pytest.raises(InputError, match="changes.txt:1"):
+        read_changes(path, Program())

@@ -82,9 +82,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = app(standalone_mode=False)
-        gc.freeze()  # what is left goes with the process
-        sys.exit(status)
+        sys.exit(app(standalone_mode=False))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

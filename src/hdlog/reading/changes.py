@@ -21,8 +21,11 @@ from hdlog.reading.objects import Collector
 from hdlog.reading.splits import report_input_errors
 
 _TERM = re.compile(
-    r'<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s,()]+|"(?:[^"\\\n\r]|\\.)*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^<>\s]*>)?|-?[0-9]+'
+    r'<[^<>"{}|^`\\\x00-\x20]*>|_:[^\s,()]+|"(?:[^"\\\n\r]|\\(?:'
+    + r"[tbnrf\"'\\]|u(?![Dd][89A-Fa-f])[0-9A-Fa-f]{4}|U00(?!00[Dd][89A-Fa-f])(?:0[0-9A-Fa-f]|10)[0-9A-Fa-f]{4}"
+    + r'))*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^<>\s]*>)?|-?[0-9]+'
 )
+"""A term; of escapes only those that stand for a character."""
 
 
 @dataclass
