@@ -343,5 +343,5 @@ def test_the_documentation_has_a_row_for_each_kind() -> None:
 def test_what_is_no_character_is_refused_in_changes(escape: str, tmp_path: Path) -> None:
     path = tmp_path / "changes.txt"
     path.write_text(f'+ <http://s> <http://p> "{escape}" .\n')
-    with pytest.raises(InputError, match="changes.txt:1"):
+    with pytest.raises(InputError, match=r"changes\.txt:1"):
         read_changes(path, Program())
