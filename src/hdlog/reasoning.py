@@ -188,14 +188,7 @@ class Reasoning(Generic[R, F, T]):
     ) -> Update:
         """Several updates, one after the other but all or none; the net change of all of them."""
         several = list(updates)
-        guard = interrupts.Guard()
-        with guard:
-            for transaction in self._attempts():
-                with transaction:
-                    changes = [change for add, delete in several for change in self._update(add, delete)]
-                    change = self._tell(changes)
-                    self._complete(change)
-            return change
+        return self.update_stepwise([partial(several.__getitem__, at) for at in range(len(several))])
 
     def update_stepwise(
         self, steps: Sequence[Callable[[], tuple[Mapping[Predicate, F], Mapping[Predicate, F]]]]

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from hdlog.api import Update
-from hdlog.commands.main import app
 from hdlog.operations.stores import materialise, update
 from hdlog.tuning import Tuning
 from tests.case_folders import Case, Step, cases, changed, explain, facts_of, rules_of, take, write_files
 from tests.engines import ON_SPARK, Reasoner, settings
 from tests.properties.test_maintenance import check_state, told
+from tests.shell import call
 
 CASES = cases()
 TUNINGS = {
@@ -69,17 +68,11 @@ def test_a_case_through_the_command_line(case: Case, tmp_path: Path) -> None:
         delete = write_files(tmp_path / f"{number}-delete", step.delete)
         files = [word for name in add for word in ("--add", name)]
         files += [word for name in delete for word in ("--delete", name)]
-        lines = call("update", store, *files).splitlines()
+        lines = call("update", store, *files).stdout.splitlines()
         signs = [line[0] for line in lines if line[:2] in ("+ ", "- ")]
         assert step.came is not None
         assert step.went is not None
         assert (signs.count("+"), signs.count("-")) == (len(step.came), len(step.went))
-
-
-def call(*arguments: str) -> str:
-    outcome = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 @pytest.mark.skipif(ON_SPARK, reason="estimates of Spark differ")

@@ -7,11 +7,10 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 import rdflib
-from click.testing import CliRunner
 
-from hdlog.commands.main import app
 from hdlog.operations.stores import load
 from tests.engines import ON_SPARK, Reasoner, settings
+from tests.shell import call
 
 RULES = """
 PREFIX e: <http://e/>
@@ -51,12 +50,6 @@ def lines(data: bytes | str, form: ox.RdfFormat = ox.RdfFormat.N_QUADS) -> set[s
 EXPECTED = lines(QUADS) | DERIVED | THINGS
 
 
-def call(*arguments: str | Path) -> str:
-    outcome = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     (tmp_path / "rules.dlog").write_text(RULES)
@@ -78,7 +71,7 @@ def test_through_a_store_from_the_shell(files: Path, name: str) -> None:
         written = out if out.is_file() else next(out.glob("*"))
         assert lines(written.read_bytes(), kind) == EXPECTED
     (files / "gone.nq").write_text(QUADS.splitlines()[1] + "\n")
-    change = call("update", store, "--delete", files / "gone.nq")
+    change = call("update", store, "--delete", files / "gone.nq").stdout
     gone = {line[2:].removesuffix(" .") for line in change.splitlines() if line[0] == "-"}
     assert gone == {
         "<http://e/a> <http://e/p> <http://e/b> <http://e/g2>",

@@ -9,13 +9,12 @@ import owlrl
 import pytest
 import rdflib
 import reasonable
-from click.testing import CliRunner
 
 from hdlog import Iri, Reasoner, parse, read
-from hdlog.commands.main import app
 from hdlog.errors import ProgramError
 from hdlog.text import examine, rule_texts
 from tests.engines import ON_SPARK
+from tests.shell import call
 
 pytestmark = pytest.mark.skipif(ON_SPARK, reason="rules are those of either engine")
 
@@ -264,21 +263,15 @@ def test_another_opinion() -> None:
 # Commands.
 
 
-def call(*arguments: str | Path) -> tuple[str, str]:
-    outcome = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout, outcome.stderr
-
-
 def test_an_ontology_changes_and_so_does_the_store(tmp_path: Path) -> None:
     old, new, data = (tmp_path / name for name in ("old.owl", "new.owl", "data.ttl"))
     old.write_text(PREFIXES + ":C rdfs:subClassOf :D . :p a owl:FunctionalProperty .")
     new.write_text(PREFIXES + ":C rdfs:subClassOf :E .")
     data.write_text(PREFIXES + ":a a :C .")
     store = tmp_path / "store"
-    _, told = call("materialise", old, data, "--store", store)
+    told = call("materialise", old, data, "--store", store).stderr
     assert "1 axiom" in told or "an axiom is in no rule" in told
-    out, _ = call("rules", store, "--remove", old, "--add", new)
+    out = call("rules", store, "--remove", old, "--add", new).stdout
     assert sorted(line for line in out.splitlines() if line[:2] in ("+ ", "- ")) == [
         f"+ <http://e/a> <{TYPE}> <http://e/E> .",
         f"- <http://e/a> <{TYPE}> <http://e/D> .",
@@ -288,7 +281,8 @@ def test_an_ontology_changes_and_so_does_the_store(tmp_path: Path) -> None:
 def test_rules_of_an_ontology_are_printed_or_written(tmp_path: Path) -> None:
     path = tmp_path / "o.ttl"
     path.write_text(PREFIXES + ":C rdfs:subClassOf :D . :p a owl:FunctionalProperty .")
-    out, told = call("owl", path)
+    shown = call("owl", path)
+    out, told = shown.stdout, shown.stderr
     assert "# SubClassOf(C D)\n:D[?x] :- :C[?x] ." in out
     assert "left out: FunctionalProperty(p)" in told
     call("owl", path, "--level", "rdfs", "-o", tmp_path / "o.dlog")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import click
 
@@ -89,10 +90,10 @@ def query(
             None if chosen == "table" or explain else chosen,
             out,
             version,
+            explain,
         )
-    if not shown.answers:
-        for line in shown.unknown:
-            print(f"warning: {line}", file=sys.stderr)
+    for line in shown.unknown:
+        print(f"warning: {line}", file=sys.stderr)
     if explain:
         print(shown.explanation)
     elif shown.written is not None:
@@ -103,7 +104,10 @@ def query(
     elif shown.is_question:
         print("yes" if shown.answers else "no")
     else:
-        print_answers(shown.answers)
+        from hdlog.query.formats import shown_rows
+
+        answers = shown.answers
+        _print_rows(answers.names, shown_rows(answers, _SHOWN), len(answers), "answer")
 
 
 def _choose_format(given: QueryFormat | None, out: Path | None) -> QueryFormat:
@@ -119,22 +123,18 @@ def _choose_format(given: QueryFormat | None, out: Path | None) -> QueryFormat:
     return cast(QueryFormat, found)
 
 
-def print_answers(answers: object) -> None:
-    """A table, with how many there are below it."""
+def _print_rows(names: Sequence[str], rows: Iterable[Sequence[str]], count: int, noun: str) -> None:
+    """The first rows as a table, with how many there are below it."""
     from rich.table import Table
 
-    from hdlog.query.answers import Answers
-    from hdlog.query.formats import shown_rows
-
-    assert isinstance(answers, Answers)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in answers.names:
+    for name in names:
         table.add_column(name, overflow="fold")
-    for row in shown_rows(answers, _SHOWN):
+    for row in rows:
         table.add_row(*row)
     print_table(table)
-    more = f", of which the first {_SHOWN:,} are shown" if len(answers) > _SHOWN else ""
-    print(f"{len(answers):,} answers{more}" if len(answers) != 1 else "1 answer", file=sys.stderr)
+    more = f", of which the first {_SHOWN:,} are shown" if count > _SHOWN else ""
+    print(f"{count:,} {noun}s{more}" if count != 1 else f"1 {noun}", file=sys.stderr)
 
 
 SqlFormat = Literal["table", "csv", "tsv", "json", "parquet"]
@@ -181,25 +181,12 @@ def sql(
     if out is not None:
         print(f"{rows.num_rows:,} rows written to {out}", file=sys.stderr)
     elif chosen == "table":
-        _print_rows(rows)
+        columns = [column.to_pylist() for column in rows.slice(0, _SHOWN).columns]
+        texts = [["" if v is None else str(v) for v in row] for row in zip(*columns, strict=True)]
+        _print_rows(rows.column_names, texts, rows.num_rows, "row")
     else:
         write_rows(rows, chosen, sys.stdout.buffer)
         sys.stdout.buffer.flush()
-
-
-def _print_rows(rows: Any) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in rows.column_names:
-        table.add_column(name, overflow="fold")
-    shown = rows.slice(0, _SHOWN)
-    columns = [["" if v is None else str(v) for v in column.to_pylist()] for column in shown.columns]
-    for row in zip(*columns, strict=True):
-        table.add_row(*row)
-    print_table(table)
-    more = f", of which the first {_SHOWN:,} are shown" if rows.num_rows > _SHOWN else ""
-    print(f"{rows.num_rows:,} rows{more}" if rows.num_rows != 1 else "1 row", file=sys.stderr)
 
 
 @click.command()

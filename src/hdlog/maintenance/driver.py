@@ -16,7 +16,7 @@ from hdlog.maintenance.dred import Run, dred
 from hdlog.maintenance.evaluation import Evaluation
 from hdlog.maintenance.materialisation import Materialisation
 from hdlog.maintenance.meters import TooManyRows
-from hdlog.maintenance.moments import Moments, NetChange, net_change
+from hdlog.maintenance.moments import Moments, NetChange
 from hdlog.maintenance.nodes import Node
 from hdlog.maintenance.planning import Planning
 from hdlog.maintenance.revision import Revision
@@ -120,15 +120,9 @@ class Driver(Generic[R, F, T]):
         """Assertions that no rule sees; an ontology has thousands of such predicates."""
         if not predicates:
             return
-        engine, came = self.engine, 0
-        nothing = {arity: engine.no_facts(arity) for arity in {p.arity for p in predicates}}
         self.trace.component(1, tuple(p.name for p in predicates))
-        for predicate in predicates:
-            table = self.kept.table(predicate)
-            added, removed = engine.recount(table, asserted[predicate], nothing[predicate.arity])
-            moments.net[predicate] = net_change(engine, added, removed)
-            came += engine.count(added)
-        self.trace.round("count", came)
+        count(Component(tuple(predicates), ()), moments, self.evaluation, asserted, self.revision)
+        self.trace.round("count", sum(self.engine.count(moments.net[p].added) for p in predicates))
 
     def _prepare_nodes(self, component: Component[R, F, T], moments: Moments[R, F, T]) -> Component[R, F, T]:
         """Have the nodes of its rules: those over finished predicates up to date, the others with what they had before."""

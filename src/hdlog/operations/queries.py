@@ -35,7 +35,7 @@ class Shown:
     written: bytes | None
     """in some format, unless that is a table or went to a file"""
     unknown: tuple[str, ...]
-    """what to say of predicates that nothing has"""
+    """what to say of predicates that nothing has, where there is no answer"""
 
 
 def ask_store(
@@ -46,6 +46,7 @@ def ask_store(
     format_: AnswerFormat | None = None,
     out: Path | None = None,
     version: int | None = None,
+    explain: bool = False,
 ) -> Shown:
     """Ask a store a query in SPARQL, or a rule body."""
     with open_for_reading(folder, version) as store:
@@ -53,9 +54,9 @@ def ask_store(
         queries = Queries(living.work.reasoner)
         asked = queries.ask(read_text(text), modifiers)
         asked.answers.hold()
-        explanation = explain_query(asked.query, asked.planned)
+        explanation = explain_query(asked.query, asked.planned) if explain else ""
         written = _write(asked.answers, format_, out, asked.is_question)
-        unknown = tuple(queries.find_unknown(asked.query))
+        unknown = () if asked.answers else tuple(queries.find_unknown(asked.query))
     return Shown(asked.answers, asked.is_question, explanation, written, unknown)
 
 

@@ -169,3 +169,8 @@ def decimal(value: Decimal) -> Literal:
     else:
         text += ".0"
     return Literal("0.0" if text == "-0.0" else text, XSD_DECIMAL)
+
+
+def last_part(name: str) -> str:
+    """The last part of an IRI, by which people call it."""
+    return name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1]

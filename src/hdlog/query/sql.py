@@ -17,6 +17,7 @@ from hdlog.engines.encoding import Ids
 from hdlog.engines.protocol import F, R, T
 from hdlog.errors import UsageError, did_you_mean
 from hdlog.program.model import Predicate
+from hdlog.program.terms import last_part
 from hdlog.reasoning import Reasoning
 from hdlog.writing.values import plain_texts
 
@@ -112,7 +113,7 @@ def name_predicates(predicates: Sequence[Predicate]) -> dict[str, Predicate]:
     names: dict[str, list[Predicate]] = {}
     for predicate in predicates:
         plain = predicate.without_graph()
-        short = plain.name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+        short = last_part(plain.name)
         for name in dict.fromkeys((plain.name, short)):
             for form in (name, f"{name}/{predicate.arity}"):
                 own = f"{form} GRAPH" if predicate.has_graph else form

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Generic
 from urllib.parse import unquote, urlparse
 
 import numpy as np
-import pyarrow.compute as pc
 
 from hdlog.engines.encoding import Ids
 from hdlog.engines.protocol import F, R, T
 from hdlog.errors import HdlogError, InputError
 from hdlog.program.model import GRAPH, Predicate
-from hdlog.program.ntriples import is_iri, term_text
-from hdlog.program.terms import RDF_TYPE, UNBOUND, BlankNode, Iri, Term, Variable
+from hdlog.program.ntriples import is_iri
+from hdlog.program.terms import RDF_TYPE, Iri, Term, Variable
 from hdlog.query.evaluation import Evaluation
 from hdlog.query.sparql.patterns import Quad
 from hdlog.query.sparql.updates import Clear, GraphName, Load, Modify, Operation, Transfer
+from hdlog.query.templates import Filling
 from hdlog.reading.files import find_splits, read_splits
 from hdlog.reasoning import Reasoning
 
@@ -66,37 +65,16 @@ class Updating(Generic[R, F, T]):
     def _fill(self, quads: Sequence[Quad], columns: Mapping[str, Ids], rows: int) -> Facts[F]:
         """Facts of a template, for each row of values; those with a name that has no value are none."""
         parts: dict[Predicate, list[F]] = {}
-        nodes: dict[str, Ids] = {}
+        filling = Filling(self.dictionary, columns, rows, "update")
         for quad in quads:
-            filled = [self._column(term, columns, rows, nodes) for term in quad if term is not None]
+            filled = filling.fill([term for term in quad if term is not None])
             for predicate, facts in self._facts_of(filled).items():
                 parts.setdefault(predicate, []).append(facts)
         return {p: self.engine.distinct(self.engine.plus(several, p.arity)) for p, several in parts.items()}
 
-    def _column(self, term: Term, columns: Mapping[str, Ids], rows: int, nodes: dict[str, Ids]) -> Ids:
-        if isinstance(term, Variable):
-            if term.name not in columns:
-                return np.repeat(self.dictionary.encode([term_text(UNBOUND)]), rows)
-            return columns[term.name]
-        if isinstance(term, BlankNode):
-            if term.label not in nodes:
-                # A new node for each row.
-                scope = f"_:update.{uuid.uuid4().hex[:12]}.{term.label}."
-                nodes[term.label] = self.dictionary.encode([f"{scope}{row}" for row in range(rows)])
-            return nodes[term.label]
-        return np.repeat(self.dictionary.encode([term_text(term)]), rows)
-
     def _facts_of(self, columns: Sequence[Ids]) -> Facts[F]:
         """Quads, or triples, as facts of their predicates."""
         s, p, o, *graph = columns
-        texts = [self.dictionary.text_array(c) for c in columns]
-        gone = term_text(UNBOUND)
-        good = pc.and_(pc.starts_with(texts[1], "<"), pc.not_equal(texts[2], gone))
-        for nodes in (texts[0], *texts[3:]):
-            good = pc.and_(good, pc.invert(pc.starts_with(nodes, '"')))
-            good = pc.and_(good, pc.not_equal(nodes, gone))
-        kept = good.to_numpy(zero_copy_only=False)
-        s, p, o, *graph = (c[kept] for c in columns)
         facts: Facts[F] = {}
         for predicate in np.unique(p).tolist():
             own = p == predicate

@@ -33,7 +33,7 @@ from hdlog.program.model import (
     Rule,
 )
 from hdlog.program.normalise import WILDCARD, is_auxiliary
-from hdlog.program.terms import Iri, Literal, Variable
+from hdlog.program.terms import Iri, Literal, Variable, last_part
 
 _SHOWN = 0.0005
 _DIGITS = 4
@@ -350,4 +350,4 @@ def shorten_name(name: str) -> str:
     if is_auxiliary(name):
         kind, dash, digits = name.rpartition("-")
         return f"{kind}{dash}{digits[:_DIGITS]}" if dash and "-" not in digits else name
-    return name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1] if "://" in name else name
+    return last_part(name) if "://" in name else name

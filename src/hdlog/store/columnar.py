@@ -38,9 +38,9 @@ from hdlog.store.image import (
     write_terms,
 )
 from hdlog.store.manifest import Image
-from hdlog.store.merging import Merge, merge_facts, merge_piled, merge_skolems, merge_terms
+from hdlog.store.merging import Merge, merge_facts, merge_piled
 from hdlog.store.store import Store
-from hdlog.store.term_ids import TermIds, index_of
+from hdlog.store.term_ids import TermIds, index_of, merge_skolems, merge_terms
 from hdlog.store.views import VIEWS, MappedViews, write_orders, write_views
 
 _PENDING, _SHARE = 50_000, 8
@@ -91,13 +91,8 @@ class EmbeddedGate:
         """what the store has of the trees of rules"""
         self._plans = plans
         self.ids = TermIds(store, engine.dictionary, arrays)
-        known = image.terms if image is not None else ()
-        self.ids.read(
-            [f for f in manifest.terms if f.path not in known],
-            [f for f in manifest.skolems if f.path not in known],
-        )
-        absorbed = image.absorbed if image is not None else ()
-        self._waiting = [f for f in manifest.facts if f.path not in absorbed]
+        self.ids.read(self._not_in_image(manifest.terms), self._not_in_image(manifest.skolems))
+        self._waiting = self._not_in_image(manifest.facts)
         """files of facts that are not in the image"""
         self._read: dict[str, dict[int, Rows]] = {}
         self._settle: Callable[[], None] = lambda: None
@@ -201,12 +196,8 @@ class EmbeddedGate:
         files = write_facts(self.store, parts)
         terms, skolems, typed = self.ids.write()
         asserted = sum(p.asserted for p in parts)
-        waiting_files = merge_piled(
-            self.store, (*self._waiting, *files), (*self._waiting, *files), merge_facts
-        )
-        absorbed = [f for f in manifest.facts if f not in self._waiting]
         changes: dict[str, Any] = {
-            "facts": (*self._merge(absorbed, renews, merge_facts), *waiting_files),
+            "facts": self._merge((*manifest.facts, *files), renews, merge_facts),
             "terms": self._merge((*manifest.terms, *terms), renews, merge_terms),
             "skolems": self._merge((*manifest.skolems, *skolems), renews, merge_skolems),
             "catalogue": self.catalogue.write(),
@@ -231,16 +222,18 @@ class EmbeddedGate:
             self._nodes = nodes
             for view in views.values():
                 view.unsaved = ()
-            self._note_saved(list(changed.values()), waiting_files, index)
+            self._note_saved(list(changed.values()), changes["facts"], index)
 
         self._settle = settle
         return changes
 
     def _merge(self, files: Sequence[File], renews: bool, merge: Merge) -> tuple[File, ...]:
         """Files of which an image knows the content; they may be merged when another one is made, or if it does not know them yet."""
+        return merge_piled(self.store, files, files if renews else self._not_in_image(files), merge)
+
+    def _not_in_image(self, files: Sequence[File]) -> list[File]:
         known = set() if self._image is None else {*self._image.absorbed, *self._image.terms}
-        movable = files if renews else [f for f in files if f.path not in known]
-        return merge_piled(self.store, files, movable, merge)
+        return [file for file in files if file.path not in known]
 
     def _drop_nodes(
         self,
@@ -319,9 +312,9 @@ class EmbeddedGate:
         self._settle()
 
     def _note_saved(
-        self, tables: Sequence[Table], waiting: Sequence[File], index: Mapping[str, NDArray[Any]]
+        self, tables: Sequence[Table], files: Sequence[File], index: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Something is on disk; some files wait for the next image, unless this has made one."""
+        """Something is on disk, and these are the files of facts now."""
         for table in tables:
             table.tracking = table.tracking or Tracking()
             table.tracking.forget()
@@ -336,8 +329,8 @@ class EmbeddedGate:
             self._mapped = {}
             self._waiting, self._read = [], {}
         else:
-            self._waiting = list(waiting)
-            paths = {file.path for file in waiting}
+            self._waiting = self._not_in_image(files)
+            paths = {file.path for file in self._waiting}
             self._read = {path: rows for path, rows in self._read.items() if path in paths}
 
     def _changes_of(self, table: Table) -> tuple[Facts, Sequence[Counts]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import pyarrow as pa
-
 from hdlog.store.disk import File
 from hdlog.store.facts import Rows, add_up, read_rows, write_facts
 from hdlog.store.store import Store
@@ -32,11 +30,3 @@ def merge_facts(store: Store, files: Sequence[File]) -> tuple[File, ...]:
         for rows in read_rows(store, file):
             parts.setdefault(rows.number, []).append(rows)
     return write_facts(store, (add_up(parts[number]) for number in sorted(parts)))
-
-
-def merge_terms(store: Store, files: Sequence[File]) -> tuple[File, ...]:
-    return (store.write_table("terms", pa.concat_tables(store.read_table(f) for f in files)),)
-
-
-def merge_skolems(store: Store, files: Sequence[File]) -> tuple[File, ...]:
-    return (store.write_table("skolems", pa.concat_tables(store.read_table(f) for f in files)),)

@@ -226,12 +226,7 @@ class TermIds:
     def write_all(self) -> tuple[File, ...]:
         """One file with the terms of all files there are; those that nothing refers to any more among them."""
         files = self.store.manifest.terms
-        if len(files) < 2:
-            return files
-        whole = pa.concat_tables(self.store.read_table(f, TERMS.names) for f in files)
-        ids, first = np.unique(whole["id"].to_numpy(), return_index=True)
-        table = pa.table([pa.array(ids), whole["text"].take(pa.array(first))], schema=TERMS)
-        return (self.store.write_table("terms", table, use_dictionary=False),)
+        return files if len(files) < 2 else merge_terms(self.store, files)
 
     def settle(self) -> None:
         """What was written is in the store now."""
@@ -285,3 +280,15 @@ def _by_level(skolems: Sequence[Skolem]) -> Iterator[list[Skolem]]:
                 needs[user].discard(argument)
                 if not needs[user]:
                     ready.append(user)
+
+
+def merge_terms(store: Store, files: Sequence[File]) -> tuple[File, ...]:
+    """The terms of files in one, each once."""
+    whole = pa.concat_tables(store.read_table(f, TERMS.names) for f in files)
+    ids, first = np.unique(whole["id"].to_numpy(), return_index=True)
+    table = pa.table([pa.array(ids), whole["text"].take(pa.array(first))], schema=TERMS)
+    return (store.write_table("terms", table, use_dictionary=False),)
+
+
+def merge_skolems(store: Store, files: Sequence[File]) -> tuple[File, ...]:
+    return (store.write_table("skolems", pa.concat_tables(store.read_table(f) for f in files)),)

@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 Y, Z = Variable("y"), Variable("z")
 _RDFS_AXIOMS = {RDFS + word for word in ("subClassOf", "subPropertyOf", "domain", "range")}
 _VOCABULARY = (RDF, RDFS, OWL)
+_CHARACTERISTICS: dict[str, Callable[[Property, Inclusion], list[Rule]]] = {
+    "SymmetricProperty": lambda p, _: [chain([p], p.inverse())],
+    "TransitiveProperty": lambda p, _: [Rule((p.atom(X, Z),), (p.atom(X, Y), p.atom(Y, Z)))],
+    "AsymmetricProperty": lambda p, axiom: [axiom.contradiction(X, (p.atom(X, Y), p.atom(Y, X)))],
+    "IrreflexiveProperty": lambda p, axiom: [axiom.contradiction(X, (p.atom(X, X),))],
+}
+"""What a type says of a property."""
 _NO_CLASSES = {OWL + "NamedIndividual", OWL + "Thing"}
 
 
@@ -218,19 +225,13 @@ class Axioms:
     def _characteristic(self, node: Node, kind: str) -> None:
         """What a type says of a property, or of the members of a list."""
         word = kind.removeprefix(OWL)
-        makers: dict[str, Callable[[Property, Inclusion], list[Rule]]] = {
-            "SymmetricProperty": lambda p, _: [chain([p], p.inverse())],
-            "TransitiveProperty": lambda p, _: [Rule((p.atom(X, Z),), (p.atom(X, Y), p.atom(Y, Z)))],
-            "AsymmetricProperty": lambda p, axiom: [axiom.contradiction(X, (p.atom(X, Y), p.atom(Y, X)))],
-            "IrreflexiveProperty": lambda p, axiom: [axiom.contradiction(X, (p.atom(X, X),))],
-        }
         if not kind.startswith(OWL):
             return
-        if word in makers:
+        if word in _CHARACTERISTICS:
             p = read_property(self.graph, node)
             words = f"{word.removesuffix('Property')}ObjectProperty({p})"
             if self.is_rl:
-                self._add(words, lambda axiom: makers[word](p, axiom))
+                self._add(words, lambda axiom: _CHARACTERISTICS[word](p, axiom))
             else:
                 self._leave_out(words, "it is not in RDFS")
         elif word in ("FunctionalProperty", "InverseFunctionalProperty"):

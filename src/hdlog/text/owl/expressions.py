@@ -8,7 +8,7 @@ import pyoxigraph as ox
 
 from hdlog.program.model import Atom
 from hdlog.program.ntriples import parse_term
-from hdlog.program.terms import Constant, Term
+from hdlog.program.terms import Constant, Term, last_part
 from hdlog.text.owl.graph import OWL, RDF, RDFS, XSD, Graph, Node
 
 
@@ -188,4 +188,4 @@ def _read_restriction(graph: Graph, node: Node, on: Property) -> Expression:
 
 
 def _short(name: str) -> str:
-    return name.rstrip("/#").rsplit("#", 1)[-1].rsplit("/", 1)[-1] or name
+    return last_part(name) or name
