@@ -104,10 +104,8 @@ class Revision(Generic[R, F, T]):
     def _ask_joins(self, rule: Rule, recursive: bool, rows: int) -> float:
         """The joins of a rule become many: whether a tree is better."""
         account = self._account(rule)
-        budget = int(rows / self.numbers.rows_a_view)
-        statistics = self.planning.statistics({})
-        tree = plan_tree(rule, statistics, self.planning.tuning, recursive, budget)
-        if tree is None or not self._is_worth_trying(tree, rows):
+        tree = plan_tree(rule, self.planning.statistics({}), self.planning.tuning, recursive, rows)
+        if tree is None:
             account.raise_bound(rows, self.numbers.patience)
             return account.bound
         account.joined = rows
@@ -115,11 +113,6 @@ class Revision(Generic[R, F, T]):
         why = f"a join plan was about to make {rows:,} rows, and a tree looked cheaper"
         self._trees[rule] = tree.because(why)
         raise TooManyRows
-
-    def _is_worth_trying(self, tree: RulePlan, rows: int) -> bool:
-        assert tree.costs is not None
-        joins, cost = tree.costs
-        return cost <= max(rows, self.numbers.worth_trying * joins)
 
     def _ask_node(self, node: Node[R, F, T], rules: Sequence[Rule], rows: int) -> float:
         """A node has become large: whether joins would have made as much."""

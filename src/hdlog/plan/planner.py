@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Literal
 
 from hdlog.plan.decompose import BudgetExceeded, decompose, hypertree_width
@@ -61,8 +62,8 @@ class RulePlan:
     decomposition: Decomposition | None = None
     last: tuple[BodyItem, ...] = ()
     """of a hypertree: filters, binds and negations that no single node can decide"""
-    costs: tuple[float, float] | None = None
-    """estimates for the standard method and for the tree"""
+    costs: tuple[float, float | None] | None = None
+    """estimates for the standard method and for the tree; None for a tree that is not worth having, whatever it costs"""
 
     def because(self, why: str) -> RulePlan:
         return replace(self, why=why)
@@ -101,12 +102,19 @@ def plan_rule(
         if in_time:
             most = planner.standard_cost / tuning.numbers.rows_a_view
             planner.view_budget = int(min(most, planner.view_budget))
+    if tuning.views:
+        try:
+            plan = planner.with_views(planner.most_for_tree if method == "combined" else inf)
+            if plan is not None:
+                return planner.decide(plan, method, asked)
+            if method == "combined":
+                return planner.stay_with_joins(None)
+        except TooManyViews:
+            if planner.view_budget < tuning.numbers.view_budget:
+                why = f"{kind}, but a join plan takes less time than looking for a tree"
+                return RulePlan(rule, "standard", why, width)
     try:
-        plan = planner.with_views() if tuning.views else None
-        if plan is None and planner.view_budget < tuning.numbers.view_budget and tuning.views:
-            why = f"{kind}, but a join plan takes less time than looking for a tree"
-            return RulePlan(rule, "standard", why, width)
-        plan = plan or planner.with_nodes()
+        plan = planner.with_nodes()
     except BudgetExceeded as reason:
         return RulePlan(rule, "standard", str(reason), width)
     if plan is None:
@@ -182,9 +190,9 @@ def may_multiply(rule: Rule) -> bool:
 
 
 def plan_tree(
-    rule: Rule, statistics: Statistics, tuning: Tuning, recursive: bool, budget: int
+    rule: Rule, statistics: Statistics, tuning: Tuning, recursive: bool, rows: int
 ) -> RulePlan | None:
-    """The best view tree for a rule, with its costs, if it is found within a budget of sets of variables."""
+    """A view tree for a rule whose joins have made some rows, if one that is worth trying is found in a part of the time that took."""
     if not tuning.views:
         return None
     try:
@@ -192,8 +200,11 @@ def plan_tree(
     except BudgetExceeded:
         return None
     planner = _RulePlanner(rule, statistics, tuning, width or 1, recursive)
-    planner.view_budget = min(budget, planner.view_budget)
-    return planner.with_views()
+    planner.view_budget = min(int(rows / tuning.numbers.rows_a_view), planner.view_budget)
+    try:
+        return planner.with_views(max(rows, tuning.numbers.worth_trying * planner.standard_cost))
+    except TooManyViews:
+        return None
 
 
 def plan_joins(rule: Rule, why: str) -> RulePlan:
@@ -256,17 +267,26 @@ class _RulePlanner:
     def decide(self, plan: RulePlan, method: Method, asked: str) -> RulePlan:
         """The plan, or the standard method where that is as good."""
         assert plan.costs is not None
-        standard, tree = plan.costs
+        _, tree = plan.costs
+        assert tree is not None
         if method == "hd":
             return plan.because(asked)
         if method == "paper":
             return plan.because(f"complex (width {self.width})")
-        if self.width > 1 and tree < standard:
+        if tree >= self.most_for_tree:
+            return self.stay_with_joins(tree)
+        if self.width > 1:
             return plan.because(f"cyclic (width {self.width}), and cheaper than a join plan")
-        if self.width == 1 and tree * self.numbers.simple_gain < standard:
-            return plan.because("acyclic, but counting over a tree is much cheaper than a join plan")
+        return plan.because("acyclic, but counting over a tree is much cheaper than a join plan")
+
+    def stay_with_joins(self, tree: float | None) -> RulePlan:
         why = "acyclic" if self.width == 1 else f"cyclic (width {self.width}), but a join plan is as cheap"
-        return RulePlan(self.rule, "standard", why, self.width, costs=plan.costs)
+        return RulePlan(self.rule, "standard", why, self.width, costs=(self.standard_cost, tree))
+
+    @property
+    def most_for_tree(self) -> float:
+        """A tree that costs as much is not worth having."""
+        return self.standard_cost / (self.numbers.simple_gain if self.width == 1 else 1.0)
 
     @cached_property
     def standard_cost(self) -> float:
@@ -277,15 +297,8 @@ class _RulePlanner:
 
     # View trees.
 
-    def with_views(self) -> RulePlan | None:
-        """None where there are too many variables to look at all trees."""
-        try:
-            return self._with_views()
-        except TooManyViews:
-            self.nodes = {}
-            return None
-
-    def _with_views(self) -> RulePlan | None:
+    def with_views(self, most: float) -> RulePlan | None:
+        """The best view tree, if it costs less than `most`; TooManyViews where there are too many variables to look at all trees."""
         groups = self._head_groups()
         roots, cost = [], 0.0
         planner = ViewPlanner(
@@ -294,12 +307,18 @@ class _RulePlanner:
             self.tuning.worst_case_optimal,
             self.recursive,
             self.view_budget,
+            most,
         )
+        best: list[tuple[tuple[int, ...], ViewNode]] = []
         for heads, output in groups:
             tree = planner.find_best(output)
             if tree is None:
                 return None
+            best.append((heads, tree))
             cost += tree.cost
+            if cost >= most:
+                return None
+        for heads, tree in best:
             children = [self._view(child) for child in tree.children]
             body = (*tree.items, *(child.atom for child in children), *self.last)
             rule = Rule(tuple(self.rule.heads[h] for h in heads), body, self.rule.span)

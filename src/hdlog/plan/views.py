@@ -55,7 +55,9 @@ class ViewPlanner:
         meets: bool = True,
         recursive: bool = False,
         budget: int | None = None,
+        most: float = inf,
     ) -> None:
+        """Trees that cost `most` or more are passed over."""
         self.numbers = estimator.numbers
         self.updates = self.numbers.often if recursive else self.numbers.once
         self.estimator = estimator
@@ -71,6 +73,7 @@ class ViewPlanner:
         self._sets: dict[int, frozenset[str]] = {}
         self._seen = 0
         self._budget = self.numbers.view_budget if budget is None else budget
+        self._most = most
 
     def _mask(self, names: Iterable[str]) -> int:
         return sum(1 << self.names.index(name) for name in names)
@@ -100,7 +103,7 @@ class ViewPlanner:
         touching = [n for n, mask in enumerate(self.masks) if mask & variables]
         best: ViewNode | None = None
         for kept in _subsets(variables, self.numbers.wide_bag):
-            node = self._node(variables, separator, kept, touching, ground, best.cost if best else inf)
+            node = self._node(variables, separator, kept, touching, ground, best.cost if best else self._most)
             if node is not None and (best is None or node.cost < best.cost):
                 best = node
         return best

@@ -98,12 +98,9 @@ class Bodies(Generic[R, F, T]):
         return max(self.tuning.numbers.few_rows, self.tuning.numbers.patience * estimate)
 
     def _ask(self, rule: Rule, given: Mapping[Predicate, F], rows: int) -> float:
-        numbers = self.tuning.numbers
-        tree = plan_tree(rule, self.statistics(given), self.tuning, False, int(rows / numbers.rows_a_view))
-        if tree is not None and tree.costs is not None:
-            joins, cost = tree.costs
-            if cost <= max(rows, numbers.worth_trying * joins):
-                why = f"a join plan was about to make {rows:,} rows, and a tree looked cheaper"
-                self._keep(tree.because(why), self._planned[rule].sizes)
-                raise TooManyRows
-        return numbers.patience * rows
+        tree = plan_tree(rule, self.statistics(given), self.tuning, False, rows)
+        if tree is None:
+            return self.tuning.numbers.patience * rows
+        why = f"a join plan was about to make {rows:,} rows, and a tree looked cheaper"
+        self._keep(tree.because(why), self._planned[rule].sizes)
+        raise TooManyRows

@@ -265,7 +265,8 @@ def _section(number: int, rule: Rule) -> Markup:
     if nodes := _node_seconds(rule):
         facts += f" and {seconds_text(nodes)} in its nodes"
     if costs := rule["costs"]:
-        facts += f". Estimated rows: join plan {costs['standard']:,.0f}, tree {costs['tree']:,.0f}"
+        facts += f". Estimated rows: join plan {costs['standard']:,.0f}, tree "
+        facts += "more than is worth it" if costs["tree"] is None else f"{costs['tree']:,.0f}"
     if rule["assumed"]:
         facts += ", as if each predicate had 10,000 facts"
     where = tag("p", tag("code", rule["where"]), class_="note") if rule["where"] else ""

@@ -46,9 +46,13 @@ Poly(i) :- CallGraphEdge(i, a), CallGraphEdge(i, b), a != b, VirtualCall_Base(i,
 
 
 def generate_java(size: float, chance: Chance) -> Tables:
+    """What is assigned, passed, stored and returned fits the type of where it goes, as a compiler sees to: values stay among the classes
+    of a family, but for those variables and fields that take any object."""
+    width, family = 8, 12
     classes = int(600 * size)
-    parents = np.minimum(np.arange(classes) - 1, chance.near(np.arange(classes) // 3, classes, 6.0))
-    parents[0] = 0
+    head = np.arange(classes) // family * family
+    parents = head + (chance.draw.random(classes) * (np.arange(classes) - head)).astype(np.int64)
+    parents[head == np.arange(classes)] = 0
     # Types: classes, then one array type for each of the first half of them.
     arrays = classes // 2
     types = np.arange(classes + arrays)
@@ -58,15 +62,19 @@ def generate_java(size: float, chance: Chance) -> Tables:
     names = np.where(chance.happens(methods, 0.4), chance.skewed(methods, 60, 0.6), 100 + np.arange(methods))
     descriptors = names % 7
     # Variables: eight of each method; the first is this, the next two are formal parameters, the fourth is what it returns.
-    width = 8
     variables = methods * width
     method_of = np.repeat(np.arange(methods), width)
     this, first, second, result = (np.arange(methods) * width + n for n in range(4))
-    var_type = chance.near(owner[method_of], classes, classes / 40)
+    var_type = chance.near(owner[method_of], classes, 1.7 * family)
+    var_type[chance.happens(variables, 0.012)] = 0
     var_type[this] = owner
     holds_array = chance.happens(variables, 0.12)
     holds_array[this] = False
     var_type[holds_array] = classes + var_type[holds_array] % arrays
+
+    def fits(value: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """Whether a value of one type may go where another is declared."""
+        return np.asarray((place == 0) | ((value // family == place // family) & (value > 0)))
 
     def local(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Methods, and two variables of each."""
@@ -79,22 +87,30 @@ def generate_java(size: float, chance: Chance) -> Tables:
 
     heaps = int(2.5 * methods)
     where, target, _ = local(heaps)
-    heap_type = chance.near(var_type[target], classes + arrays, 3.0)
-    alloc = facts(np.arange(heaps), target, where)
-    assign_m, assign_from, assign_to = local(int(1.5 * methods))
+    heap_type = (var_type[target] // family) * family + chance.uniform(heaps, family)
+    heap_type = np.where(var_type[target] == 0, chance.uniform(heaps, classes), heap_type)
+    heap_type = np.minimum(heap_type, classes + arrays - 1)
+    assign_m, assign_from, assign_to = local(12 * methods)
+    assigned = fits(var_type[assign_from], var_type[assign_to])
     cast_m, cast_from, cast_to = local(methods // 4)
     fields = classes * 3
-    store_m, store_from, store_base = local(methods)
-    store_base = np.where(chance.happens(methods, 0.7), this[store_m], store_base)
-    store_field = chance.near(owner[store_m] * 3, fields, 2.0)
-    load_m, load_to, load_base = local(int(1.5 * methods))
+    field_type = chance.near(np.arange(fields) // 3, classes, 1.7 * family)
+    field_type[chance.happens(fields, 0.01)] = 0
+    store_m, store_from, store_base = local(12 * methods)
+    store_base = np.where(chance.happens(len(store_m), 0.7), this[store_m], store_base)
+    store_field = chance.near(var_type[store_base] * 3, fields, 2.0)
+    stored = fits(var_type[store_from], field_type[store_field]) & (var_type[store_base] > 0)
+    load_m, load_to, load_base = local(16 * methods)
     load_base = np.where(chance.happens(len(load_m), 0.7), this[load_m], load_base)
-    load_field = chance.near(owner[load_m] * 3, fields, 2.0)
+    load_field = chance.near(var_type[load_base] * 3, fields, 2.0)
+    loaded = fits(field_type[load_field], var_type[load_to]) & (var_type[load_base] > 0)
     of_arrays = np.flatnonzero(holds_array)
     into = of_arrays[chance.uniform(methods // 3, len(of_arrays))]
     out_of = of_arrays[chance.uniform(methods // 3, len(of_arrays))]
-    static_m, static_var, static_to = local(methods // 8)
+    static_m, static_from, static_to = local(2 * methods)
     static_field = chance.skewed(len(static_m), classes // 4)
+    static_type = chance.uniform(classes // 4, classes)[static_field]
+    kept, read = fits(var_type[static_from], static_type), fits(static_type, var_type[static_to])
     # Calls: virtual ones of methods that the type of the base has, static ones of what is near or in a library.
     calls = int(4 * methods)
     call_m, base, actual = local(calls)
@@ -106,30 +122,34 @@ def generate_java(size: float, chance: Chance) -> Tables:
     callee = np.where(virtual, np.minimum(by_type + chance.uniform(calls, 6), methods - 1), callee)
     number = np.arange(calls)
     invoked = number[virtual]
+    formal = np.where(number % 2 == 0, first[callee], second[callee])
+    passed = fits(var_type[actual], var_type[formal])
+    returned_to = call_m * width + chance.uniform(calls, width)
+    returned = fits(var_type[result[callee]], var_type[returned_to])
     return {
         "Type": facts(types),
         "DirectSuper": facts(np.arange(1, classes), parents[1:]),
         "ComponentType": facts(classes + np.arange(arrays), np.arange(arrays)),
         "MethodImplemented": facts(names, descriptors, owner, np.arange(methods)),
         "MainMethod": facts(np.arange(0, methods, 10)),
-        "AssignHeapAllocation": alloc,
+        "AssignHeapAllocation": facts(np.arange(heaps), target, where),
         "HeapAllocation_Type": facts(np.arange(heaps), heap_type),
         "Var_Type": facts(np.arange(variables), var_type),
-        "AssignLocal": facts(assign_from, assign_to, assign_m),
+        "AssignLocal": facts(assign_from[assigned], assign_to[assigned], assign_m[assigned]),
         "AssignCast": facts(var_type[cast_to], cast_from, cast_to, cast_m),
         "FormalParam": facts(
             np.tile([0, 1], methods), np.repeat(np.arange(methods), 2), np.stack([first, second], 1).ravel()
         ),
-        "ActualParam": facts(number % 2, number, actual),
+        "ActualParam": facts(number[passed] % 2, number[passed], actual[passed]),
         "ReturnVar": facts(result, np.arange(methods)),
-        "AssignReturnValue": facts(
-            number[::2], call_m[::2] * width + chance.uniform(len(number[::2]), width)
-        ),
+        "AssignReturnValue": facts(number[returned], returned_to[returned]),
         "ThisVar": facts(np.arange(methods), this),
-        "StoreInstanceField": facts(store_from, store_base, store_field, store_m),
-        "LoadInstanceField": facts(load_base, load_field, load_to, load_m),
-        "StoreStaticField": facts(static_var, static_field, static_m),
-        "LoadStaticField": facts(static_field, static_to, static_m),
+        "StoreInstanceField": facts(
+            store_from[stored], store_base[stored], store_field[stored], store_m[stored]
+        ),
+        "LoadInstanceField": facts(load_base[loaded], load_field[loaded], load_to[loaded], load_m[loaded]),
+        "StoreStaticField": facts(static_from[kept], static_field[kept], static_m[kept]),
+        "LoadStaticField": facts(static_field[read], static_to[read], static_m[read]),
         "StoreArrayIndex": facts(
             (into // width) * width + chance.uniform(len(into), width), into, into // width
         ),

@@ -39,9 +39,10 @@ class Chance:
         return np.asarray(np.searchsorted(shares, self.draw.random(size) * shares[-1]), np.int64)
 
     def near(self, places: Column, below: int, spread: float) -> Column:
-        """Numbers in the neighbourhood of others."""
-        moved = places + np.rint(self.draw.normal(0.0, spread, len(places))).astype(np.int64)
-        return np.clip(moved, 0, max(0, below - 1))
+        """Numbers in the neighbourhood of others; at the ends they turn back, so that nothing piles up there."""
+        moved = np.abs(places + np.rint(self.draw.normal(0.0, spread, len(places))).astype(np.int64))
+        last = max(0, below - 1)
+        return np.asarray(np.clip(last - np.abs(last - moved), 0, last))
 
     def happens(self, size: int, share: float) -> NDArray[np.bool_]:
         return np.asarray(self.draw.random(size) < share)
