@@ -21,8 +21,8 @@ subClass(a, c) :- subClass(a, b), told(b, c).
 subProperty(p, r) :- toldProperty(p, r).
 subProperty(p, r) :- subProperty(p, q), toldProperty(q, r).
 triple(s, q, o) :- triple(s, p, o), subProperty(p, q).
-type(s, c) :- triple(s, p, o), domain(p, c).
-type(o, c) :- triple(s, p, o), range(p, c).
+type(s, c) :- triple(s, p, o), hasDomain(p, c).
+type(o, c) :- triple(s, p, o), hasRange(p, c).
 type(s, d) :- type(s, c), subClass(c, d).
 """
 OWL = """
@@ -33,8 +33,8 @@ triple(s, q, o) :- triple(s, p, o), toldProperty(p, q).
 triple(s, r, u) :- triple(s, p, o), triple(o, q, u), chain(p, q, r).
 type(s, c) :- triple(s, p, o), type(o, d), someValuesFrom(c, p, d).
 type(s, d) :- type(s, c), told(c, d).
-type(s, c) :- triple(s, p, o), domain(p, c).
-type(o, c) :- triple(s, p, o), range(p, c).
+type(s, c) :- triple(s, p, o), hasDomain(p, c).
+type(o, c) :- triple(s, p, o), hasRange(p, c).
 type(s, e) :- type(s, c), type(s, d), both(c, d, e).
 same(o, u) :- functional(p), triple(s, p, o), triple(s, p, u), o != u.
 """
@@ -77,8 +77,8 @@ def generate_rdfs(size: float, chance: Chance) -> Tables:
     return {
         "told": _taxonomy(classes, chance),
         "toldProperty": _taxonomy(properties, chance),
-        "domain": facts(np.arange(properties), chance.uniform(properties, classes)),
-        "range": facts(np.arange(properties), chance.uniform(properties, classes)),
+        "hasDomain": facts(np.arange(properties), chance.uniform(properties, classes)),
+        "hasRange": facts(np.arange(properties), chance.uniform(properties, classes)),
         "triple": facts(
             chance.uniform(count, things),
             chance.skewed(count, properties, 0.7),
@@ -106,8 +106,8 @@ def generate_owl(size: float, chance: Chance) -> Tables:
         "both": facts(
             chance.uniform(200, classes), chance.uniform(200, classes), chance.uniform(200, classes)
         ),
-        "domain": facts(np.arange(properties), chance.uniform(properties, classes)),
-        "range": facts(np.arange(properties), chance.uniform(properties, classes)),
+        "hasDomain": facts(np.arange(properties), chance.uniform(properties, classes)),
+        "hasRange": facts(np.arange(properties), chance.uniform(properties, classes)),
         "triple": facts(subjects, chance.uniform(count, properties), chance.near(subjects, things, 400.0)),
         "type": facts(np.arange(things), chance.skewed(things, classes, 0.3)),
     }

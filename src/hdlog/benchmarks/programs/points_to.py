@@ -217,6 +217,6 @@ def generate_cspa(size: float, chance: Chance) -> Tables:
 
 PROGRAMS = (
     Program("points-to-java", JAVA, generate_java, (1.0, 16.0)),
-    Program("points-to-c", C, generate_c, (1.0, 8.0)),
+    Program("points-to-c", C, generate_c, (1.0, 3.0)),
     Program("cspa", CSPA, generate_cspa, (1.0, 6.0)),
 )
