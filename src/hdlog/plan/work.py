@@ -39,26 +39,29 @@ def _skew(a: int, b: int, place: int, skews: Figures, pairs: Figures) -> float:
     return sqrt(skews[a, place] * skews[b, place])
 
 
-@inner(f"Tuple((f8, f8))(i8[::1], i8, i8, b1, f8, b1, {_ARRAYS})")
+_SCRATCH = "i8[:, ::1], f8[:, ::1], f8[::1]"
+"""Of each member whether it waits and whether it is joined next; the length of its lists, now and sorted; the least values by variable."""
+
+
+@inner(f"Tuple((f8, f8))(i8[::1], i8, i8, b1, f8, b1, {_ARRAYS}, {_SCRATCH})")
 def _work_from(
     members: Numbers, start: int, wanted: int, meets: bool, most: float, dense: bool,
     rows_of: Figures, masks: Numbers, repeated: Numbers, values: Figures, skews: Figures, pairs: Figures,
+    flags: Numbers, lengths: Figures, least: Figures,
 ) -> Any:  # fmt: skip
     """Rows made in joining factors from one of them on, and candidates looked at in worst-case optimal steps."""
     count = members.shape[0]
-    waits = np.ones(count, np.bool_)
-    waits[start] = False
+    waits, together, fans, lists = flags[0], flags[1], lengths[0], lengths[1]
+    waits[:] = 1
+    waits[start] = 0
     bound = masks[members[start]]
     rows = total = rows_of[members[start]]
     candidates = 0.0
-    fans = np.empty(count)
     for k in range(count):
         fans[k] = rows_of[members[k]]
         _narrow(fans, k, masks[members[k]] & bound, values[members[k]])
-    least = np.full(values.shape[1], inf)
+    least[:] = inf
     _note_values(least, members[start], masks, values)
-    together = np.zeros(count, np.bool_)
-    lists = np.empty(count)
     for _ in range(count - 1):
         best = -1
         best_apart = True
@@ -74,16 +77,15 @@ def _work_from(
         taken = 0
         for k in range(count):
             m = members[k]
-            together[k] = k == best or (
-                meeting and waits[k] and masks[m] & ~bound == free and (repeated[m] & free) == 0
-            )
+            joined = meeting and waits[k] and masks[m] & ~bound == free and (repeated[m] & free) == 0
+            together[k] = 1 if k == best or joined else 0
             if together[k]:
                 length = fans[k] * _correction(members, waits, m, masks[m] & bound, masks, skews, pairs)
                 if dense and free == 0 and length < 1.0:
                     length = sqrt(length)
                 lists[taken] = length
                 taken += 1
-        lists[:taken].sort()
+        _sort_first(lists, taken)
         made = rows * lists[0]
         looked_at = made
         if taken > 1:
@@ -99,7 +101,7 @@ def _work_from(
         bound |= free
         for k in range(count):
             if together[k]:
-                waits[k] = False
+                waits[k] = 0
                 _note_values(least, members[k], masks, values)
             elif waits[k]:
                 needed |= masks[members[k]]
@@ -121,6 +123,18 @@ def _work_from(
     return total, candidates
 
 
+@inner("void(f8[::1], i8)")
+def _sort_first(numbers: Figures, count: int) -> None:
+    """The first numbers in order; there are few."""
+    for i in range(1, count):
+        number = numbers[i]
+        j = i
+        while j > 0 and numbers[j - 1] > number:
+            numbers[j] = numbers[j - 1]
+            j -= 1
+        numbers[j] = number
+
+
 @inner("void(f8[::1], i8, i8, f8[::1])")
 def _narrow(fans: Figures, k: int, more: int, values: Figures) -> None:
     place = 0
@@ -138,7 +152,7 @@ def _note_values(least: Figures, member: int, masks: Numbers, values: Figures) -
             least[place] = min(least[place], values[member, place])
 
 
-@inner("f8(i8[::1], b1[::1], i8, i8, i8[::1], f8[:, ::1], f8[:, :, ::1])")
+@inner("f8(i8[::1], i8[::1], i8, i8, i8[::1], f8[:, ::1], f8[:, :, ::1])")
 def _correction(
     members: Numbers, waits: Any, member: int, shared: int, masks: Numbers, skews: Figures, pairs: Figures
 ) -> float:
@@ -153,10 +167,11 @@ def _correction(
     return correction
 
 
-@kernel(f"Tuple((f8, f8))(i8[::1], i8[::1], i8, b1, f8, b1, f8, f8, {_ARRAYS})", work=0)
+@kernel(f"Tuple((f8, f8))(i8[::1], i8[::1], i8, b1, f8, b1, f8, f8, {_ARRAYS}, {_SCRATCH})", work=0)
 def evaluate(
     members: Numbers, starts: Numbers, wanted: int, meets: bool, most: float, dense: bool, met: float, searched: float,
     rows_of: Figures, masks: Numbers, repeated: Numbers, values: Figures, skews: Figures, pairs: Figures,
+    flags: Numbers, lengths: Figures, least: Figures,
 ) -> Any:  # fmt: skip
     """What joining factors costs from the best of some starts, and from each on average; both infinite if that is above `most`."""
     best = inf
@@ -164,7 +179,7 @@ def evaluate(
     for start in starts:
         rows, candidates = _work_from(
             members, start, wanted, meets, most * starts.shape[0] - pieces, dense,
-            rows_of, masks, repeated, values, skews, pairs,
+            rows_of, masks, repeated, values, skews, pairs, flags, lengths, least,
         )  # fmt: skip
         best = min(best, rows + met * candidates)
         once += rows + met * candidates
@@ -214,8 +229,10 @@ class Book:
         met: float,
         searched: float,
     ) -> tuple[float, float]:
+        count = len(members)
         shortest, average = evaluate(
             np.array(members), np.array(starts), wanted, meets, most, dense, met, searched,
             self._rows, self._masks, self._repeated, self._values, self._skews, self.pairs,
+            np.empty((2, count), np.int64), np.empty((2, count)), np.empty(self._values.shape[1]),
         )  # fmt: skip
         return shortest, average

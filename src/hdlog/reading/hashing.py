@@ -75,10 +75,14 @@ def _hash_text(data: NDArray[np.uint8], low: int, high: int) -> Any:
     return state ^ (state >> np.uint64(32))
 
 
-@kernel(f"u8[::1]({_BYTES}, {_PLACES})")
 def hash_texts(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
     """The hash of each text; a text begins where the one before it ends."""
-    hashes = np.empty(starts.shape[0] - 1, np.uint64)
+    hashes = np.empty(len(starts) - 1, np.uint64)
+    _hash_texts(data, starts, hashes)
+    return hashes
+
+
+@kernel(f"void({_BYTES}, {_PLACES}, u8[::1])")
+def _hash_texts(data: NDArray[np.uint8], starts: NDArray[np.int64], hashes: NDArray[np.uint64]) -> None:
     for n in range(hashes.shape[0]):
         hashes[n] = _hash_text(data, starts[n], starts[n + 1])
-    return hashes

@@ -1,7 +1,7 @@
 """The compiled loops that read facts: bytes of N-Triples into places of terms, and terms into numbers.
 
-Each releases the GIL and has one explicit signature, so that everything is compiled once, at import, and cached on
-disk. `tests/unit/test_reading.py` has a naive twin for each.
+Each releases the GIL and has one explicit signature, so that everything is compiled once and kept on disk (hdlog/compiling.py); they allocate nothing.
+`tests/unit/test_reading.py` has a naive twin for each.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ _ONES, _TOPS, _SPACES, _QUOTES, _BACKSLASHES = (
 """Eight times the same byte."""
 _TWO_QUOTES = np.uint64(0x2222)
 _AHEAD = 64
-"""Terms whose hashes are worked out at once."""
+"""Terms that are looked up at once."""
+_WRITTEN_SO, _REPEATED, _NUMBERED = (np.uint64(1 << n) for n in (32, 33, 34))
+"""Marks of terms: written the one way they are written, the same as the one before, and integers, which have an id of their own."""
 _CLASSES = _classes()
 _INTEGER_MARK = _constant(INTEGER_MARK)
 _STRING_MARK = _constant(f'"^^<{XSD_STRING}>')
@@ -303,6 +305,15 @@ def _word(data: Bytes, at: int) -> Any:
     return word
 
 
+@inner(f"i8({_BYTES}, i8, i8, u1[::1], i8)")
+def copy(data: Bytes, low: int, high: int, out: Bytes, at: int) -> int:
+    """Copy what stands between two places; where it ends. Places that cannot be below zero make this one instruction for many bytes."""
+    source, target = np.uint64(low), np.uint64(at)
+    for j in range(high - low):
+        out[target + np.uint64(j)] = data[source + np.uint64(j)]
+    return at + high - low
+
+
 @inner(f"b1({_BYTES}, i8, {_BYTES}, i8, i8)")
 def _is_same(data: Bytes, low: int, others: Bytes, other: int, length: int) -> bool:
     """Whether as many bytes are the same in two places."""
@@ -408,15 +419,19 @@ def _integer(data: Bytes, low: int, high: int) -> Any:
     return _parse_integer(data, low + 1, quote) if _says(data, quote, high, _INTEGER_MARK) else 0
 
 
-@kernel(f"i8[::1]({_BYTES}, {_PLACES}, i8)")
-def integers(data: Bytes, offsets: Places, digits: int) -> Places:
+def integers(data: Bytes, begins: Places, ends: Places, digits: int) -> Places:
     """The id of each text that is an integer in its shortest form, of at most so many digits; 0 for others."""
-    ids = np.zeros(offsets.shape[0] - 1, np.int64)
+    ids = np.zeros(len(begins), np.int64)
+    _integers(data, begins, ends, digits, ids)
+    return ids
+
+
+@kernel(f"void({_BYTES}, {_PLACES}, {_PLACES}, i8, i8[::1])")
+def _integers(data: Bytes, begins: Places, ends: Places, digits: int, ids: Places) -> None:
     for n in range(ids.shape[0]):
-        low, high = offsets[n], offsets[n + 1]
+        low, high = begins[n], ends[n]
         if low < high and high - low - (data[low] == _MINUS) <= digits:
             ids[n] = _parse_integer(data, low, high)
-    return ids
 
 
 @kernel(f"i8({_BYTES}, i8, i8[::1])")
@@ -451,6 +466,52 @@ def find_records(data: Bytes, delimiter: int, starts: Places) -> int:
         i += 1
     starts[count] = -1 if quoted else n
     return count
+
+
+@kernel(f"UniTuple(i8, 2)({_BYTES}, i8, b1, i8[:, ::1], i8[:, ::1], i8[:, ::1])", work=0)
+def find_fields(
+    data: Bytes, delimiter: int, empty: bool, begins: Places, ends: Places, ragged: Places
+) -> tuple[int, int]:
+    """Write where each field of lines without quotes begins and ends, a row for each column; how many lines have as many fields as there are columns,
+    and how many have not.
+
+    The number of each of the latter among all lines, and its fields, go to `ragged`, as far as there is room. Empty lines count if `empty`. The last line ends
+    with a line feed.
+    """
+    width, n = begins.shape[0], data.shape[0]
+    delimiters, feeds = np.uint64(delimiter) * _ONES, np.uint64(_LF) * _ONES
+    good = bad = field = begin = j = 0
+    while j < n:
+        if j + 8 <= n:
+            word = _word(data, j)
+            marked = _less(word ^ delimiters, _ONES) | _less(word ^ feeds, _ONES)
+            if not marked:
+                j += 8
+                continue
+            # The lowest mark is right; its byte is found by counting those below it.
+            lowest = marked & (~marked + np.uint64(1))
+            below = ((lowest - np.uint64(1)) & _ONES) * _ONES
+            j += np.int64(below >> np.uint64(56)) - 1  # type: ignore[assignment]
+        byte = data[j]
+        if byte in (_LF, delimiter):
+            end = j
+            if byte == _LF and end > begin and data[end - 1] == _CR:
+                end -= 1
+            if field < width:
+                begins[field, good], ends[field, good] = begin, end
+            field += 1
+            if byte == _LF:
+                if field > 1 or end > begin or empty:
+                    if field == width:
+                        good += 1
+                    else:
+                        if bad < ragged.shape[1]:
+                            ragged[0, bad], ragged[1, bad] = good + bad, field
+                        bad += 1
+                field = 0
+            begin = j + 1
+        j += 1
+    return good, bad
 
 
 @inner("i8(i8, u1[::1], i8)")
@@ -550,7 +611,7 @@ def _less(word: Any, limit: Any) -> Any:
 
 
 @inner(f"b1({_BYTES}, i8, i8, b1)")
-def _is_special(data: Bytes, low: int, high: int, quotes: bool) -> bool:
+def is_special(data: Bytes, low: int, high: int, quotes: bool) -> bool:
     """Whether there is a control character or a backslash, or, if asked for, a quote."""
     if high - low < 8:
         for j in range(low, high):
@@ -620,60 +681,85 @@ def _is_canonical(data: Bytes, low: int, high: int) -> bool:
     if data[high - 1] != _QUOTE:
         if data[high - 1] != _GREATER or _says(data, high - _STRING_MARK.shape[0], high, _STRING_MARK):
             return False
-    return not _is_special(data, low + 1, high - 1, False)
+    return not is_special(data, low + 1, high - 1, False)
 
 
-@kernel(f"i8({_BYTES}, i8[::1], i8[::1], b1, i8, u8[::1], u1[::1], i8[::1], i8[::1], i8[::1])", work=0)
+@kernel(f"void({_BYTES}, {_PLACES}, {_PLACES}, b1, u8[::1], i8[::1])", work=1)
+def mark_terms(data: Bytes, begins: Places, ends: Places, bare: bool, marks: Slots, ids: Places) -> None:
+    """What is known of each of the terms in `data` before it is looked up: its hash, whether it is written the one way it is written, is the same as the
+    one before, or is an integer in its shortest form. Those have their id then.
+
+    Bare terms are strings without quotes and escapes.
+    """
+    for n in range(begins.shape[0]):
+        low, high = begins[n], ends[n]
+        if n > 0 and high - low == ends[n - 1] - begins[n - 1]:
+            if _is_same(data, low, data, begins[n - 1], high - low):
+                marks[n] = marks[n - 1] | _REPEATED
+                ids[n] = ids[n - 1]
+                continue
+        if bare:
+            is_plain = not is_special(data, low, high, True)
+            mark = _hash(data, low, high, _TWO_QUOTES)
+        else:
+            if data[low] == _QUOTE:
+                ids[n] = _integer(data, low, high)
+                if ids[n]:
+                    marks[n] = _NUMBERED
+                    continue
+            is_plain = _is_canonical(data, low, high)
+            mark = _hash_text(data, low, high)
+        marks[n] = mark | _WRITTEN_SO if is_plain else mark
+
+
+@kernel(
+    f"i8({_BYTES}, {_PLACES}, {_PLACES}, b1, Array(u8, 1, 'C', readonly=True), i8, u8[::1], u1[::1], i8[::1], i8[::1], i8[::1])",
+    work=1,
+)
 def intern(
-    data: Bytes, begins: Places, ends: Places, bare: bool, done: int,
+    data: Bytes, begins: Places, ends: Places, bare: bool, marks: Slots, done: int,
     slots: Slots, texts: Bytes, starts: Places, size: Places, ids: Places,
 ) -> int:  # fmt: skip
     """Give each of the terms in `data` from number `done` on an id; how many have one when the table is full.
 
-    Bare terms are strings without quotes and escapes. The id of an integer in its shortest form says its value; that of any other
+    `mark_terms` has been there before. The id of an integer in its shortest form says its value; that of any other
     term is its place in the table. The table is `size[0]` texts, one behind the other, of which number n begins at `starts[n]`. A
     slot that is taken has the text's hash in its upper half and its number, plus one, in its lower half. The slots are a power of two.
 
-    The hashes of some terms are worked out before the first of them is looked up: by then their slots, and the texts these
-    name, are in the cache, for a processor waits for several at once.
+    The slots of some terms are looked at before the first of them is looked up, then where the texts are that these name, then the texts: so
+    they are in the cache by then, for a processor waits for several at once.
     """
-    tags, entries = np.empty(_AHEAD, np.uint64), np.empty(_AHEAD, np.uint64)
-    plain = np.empty(_AHEAD, np.bool_)
     mask = np.uint64(slots.shape[0] - 1)
     seen = np.uint64(0)
     count = begins.shape[0]
     for first in range(done, count, _AHEAD):
-        for n in range(first, min(first + _AHEAD, count)):
+        last_ahead = min(first + _AHEAD, count)
+        for n in range(first, last_ahead):
+            seen ^= slots[marks[n] & _HALF & mask]
+        for n in range(first, last_ahead):
+            entry = slots[marks[n] & _HALF & mask]
+            if entry and entry >> np.uint64(32) == marks[n] & _HALF:
+                seen ^= np.uint64(starts[np.int64(entry & _HALF) - 1])
+        for n in range(first, last_ahead):
+            entry = slots[marks[n] & _HALF & mask]
+            if entry and entry >> np.uint64(32) == marks[n] & _HALF:
+                seen ^= np.uint64(texts[starts[np.int64(entry & _HALF) - 1]])
+        for n in range(first, last_ahead):
+            if marks[n] & _NUMBERED:
+                continue
+            if marks[n] & _REPEATED:
+                ids[n] = ids[n - 1]
+                continue
             low, high = begins[n], ends[n]
-            if bare:
-                plain[n - first] = not _is_special(data, low, high, True)
-                tags[n - first] = _hash(data, low, high, _TWO_QUOTES)
-            else:
-                plain[n - first] = _is_canonical(data, low, high)
-                tags[n - first] = _hash_text(data, low, high)
-            entries[n - first] = slots[tags[n - first] & mask]
-        for k in range(min(_AHEAD, count - first)):
-            if entries[k] >> np.uint64(32) == tags[k] and entries[k]:
-                seen ^= np.uint64(texts[starts[np.int64(entries[k] & _HALF) - 1]])
-        for n in range(first, min(first + _AHEAD, count)):
-            low, high = begins[n], ends[n]
-            if n > 0 and high - low == ends[n - 1] - begins[n - 1]:
-                if _is_same(data, low, data, begins[n - 1], high - low):
-                    ids[n] = ids[n - 1]
-                    continue
             last = size[0]
             at = starts[last]
             room = at + 2 * (high - low) + 2 <= texts.shape[0]
             if 2 * last >= slots.shape[0] or last + 1 >= starts.shape[0] or not room:
                 return n
-            if not bare and data[low] == _QUOTE:
-                ids[n] = _integer(data, low, high)
-                if ids[n]:
-                    continue
-            if plain[n - first]:
-                slot = _slot(data, low, high, tags[n - first], slots, texts, starts, int(bare))
+            plain, tag = marks[n] & _WRITTEN_SO, marks[n] & _HALF
+            if plain:
+                slot = _slot(data, low, high, tag, slots, texts, starts, int(bare))
                 stop = at + high - low + 2 * int(bare)
-                tag = tags[n - first]
             else:
                 if bare:
                     stop = _quote(data, low, high, texts, at)
@@ -685,11 +771,10 @@ def intern(
                 tag = _hash_text(texts, at, stop)
                 slot = _slot(texts, at, stop, tag, slots, texts, starts, 0)
             if not slots[slot]:
-                if plain[n - first] and bare:
-                    texts[at], texts[stop - 1] = _QUOTE, _QUOTE
-                    texts[at + 1 : stop - 1] = data[low:high]
-                elif plain[n - first]:
-                    texts[at:stop] = data[low:high]
+                if plain:
+                    if bare:
+                        texts[at], texts[stop - 1] = _QUOTE, _QUOTE
+                    copy(data, low, high, texts, at + int(bare))
                 slots[slot] = (tag << np.uint64(32)) | np.uint64(last + 1)
                 starts[last + 1] = stop
                 size[0] = last + 1
@@ -697,23 +782,22 @@ def intern(
     return count if seen >= np.uint64(0) else -1
 
 
-@kernel(f"void({_BYTES}, i8[::1], i8[::1], b1, u8[::1], u1[::1], i8[::1], i8[::1])", work=1)
+@kernel(f"void({_BYTES}, {_PLACES}, {_PLACES}, b1, u8[::1], u1[::1], i8[::1], i8[::1], u1[::1])", work=1)
 def look_up(
     data: Bytes, begins: Places, ends: Places, bare: bool,
-    slots: Slots, texts: Bytes, starts: Places, ids: Places,
+    slots: Slots, texts: Bytes, starts: Places, ids: Places, scratch: Bytes,
 ) -> None:  # fmt: skip
-    """The id of each term in `data` that a table has, or that says it itself; -1 for the others. The table is as in `intern`."""
-    longest = 0
-    for n in range(begins.shape[0]):
-        longest = max(longest, ends[n] - begins[n])
-    scratch = np.empty(2 * longest + 2, np.uint8)
+    """The id of each term in `data` that a table has, or that says it itself; -1 for the others. The table is as in `intern`.
+
+    `scratch` has room for twice the longest term, and two more.
+    """
     for n in range(begins.shape[0]):
         low, high = begins[n], ends[n]
         if not bare and data[low] == _QUOTE:
             ids[n] = _integer(data, low, high)
             if ids[n]:
                 continue
-        if bare and not _is_special(data, low, high, True):
+        if bare and not is_special(data, low, high, True):
             slot = _slot(data, low, high, _hash(data, low, high, _TWO_QUOTES), slots, texts, starts, 1)
         elif not bare and _is_canonical(data, low, high):
             slot = _slot(data, low, high, _hash_text(data, low, high), slots, texts, starts, 0)

@@ -1,7 +1,7 @@
 """The few compiled loops of the columnar engine, over sorted arrays of 64-bit keys.
 
-Each releases the GIL and has explicit signatures, so that everything is compiled once and cached on disk (hdlog/compiling.py).
-`tests/unit/test_kernels.py` has a naive twin for each.
+Each releases the GIL, has explicit signatures, so that everything is compiled once and kept on disk (hdlog/compiling.py), and allocates nothing:
+functions around them make the arrays that they fill. `tests/unit/test_kernels.py` has a naive twin for each.
 """
 
 from __future__ import annotations

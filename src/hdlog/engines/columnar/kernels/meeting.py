@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdlog.compiling import inner, kernel
 from hdlog.engines.columnar.kernels import Ids, Keys, Rows
 
+N = TypeVar("N", bound=np.generic)
 _LIST = "u8[::1], i8[::1], i8[::1], i8[::1]"
 _SHORT = "u4[::1], i4[::1], i8[::1], i8[::1]"
 """Keys, or only their lower halves, with counts, and per row where its keys begin and end."""
@@ -98,7 +100,17 @@ def meet_sizes(
         _spread(a, x, a_low[spread], a_high[spread], weights, True)
 
 
-@kernel(*[f"Tuple((i8[::1], u4[::1], i8[::1])){_MEET.format(kind)} b1)" for kind in (_LIST, _SHORT)])
+_ROOM = 1024
+"""Rows that there is room for at first."""
+
+
+def _enlarge(array: NDArray[N], filled: int, room: int) -> NDArray[N]:
+    """An array with more room behind what is in it."""
+    larger = np.empty(room, array.dtype)
+    larger[:filled] = array[:filled]
+    return larger
+
+
 def meet_lists(
     a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
     order: Rows, weights: Rows, counted: bool
@@ -107,24 +119,37 @@ def meet_lists(
 
     `order` and `weights` are those of `meet_sizes`.
     """
+    probe, right = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.uint32)
+    counts = np.empty(_ROOM if counted else 0, np.int64)
+    state = np.array([0, 0, -1])
+    while True:
+        most = _meet_lists(
+            a, x, a_low, a_high, b, y, b_low, b_high, order, weights, counted, state, probe, right, counts
+        )
+        at = int(state[1])
+        if not most:
+            return probe[:at].copy(), right[:at].copy(), counts[:at].copy()
+        probe, right = _enlarge(probe, at, 2 * most), _enlarge(right, at, 2 * most)
+        counts = _enlarge(counts, at, 2 * most) if counted else counts
+
+
+@kernel(*[f"i8{_MEET.format(kind)} b1, i8[::1], i8[::1], u4[::1], i8[::1])" for kind in (_LIST, _SHORT)])
+def _meet_lists(
+    a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
+    order: Rows, weights: Rows, counted: bool, state: Rows, probe: Rows, right: Ids, counts: Rows
+) -> int:  # fmt: skip
+    """From the pair in `state` on as far as there is room; how much is needed for the next, or 0 when all is done.
+
+    `state`: the number of the pair in `order`, how many rows there are, and which range is spread out.
+    """
     half = np.uint64(0xFFFFFFFF)
-    room = 1024
-    probe, right = np.empty(room, np.int64), np.empty(room, np.uint32)
-    counts = np.empty(room if counted else 0, np.int64)
-    at = 0
-    spread = -1
-    for n in range(order.shape[0]):
+    first, at, spread = state[0], state[1], state[2]
+    for n in range(first, order.shape[0]):
         i = order[n]
         most = at + min(a_high[i] - a_low[i], b_high[i] - b_low[i])
-        if most > room:
-            room = 2 * most
-            more, values = np.empty(room, np.int64), np.empty(room, np.uint32)
-            more[:at], values[:at] = probe[:at], right[:at]
-            probe, right = more, values
-            if counted:
-                more = np.empty(room, np.int64)
-                more[:at] = counts[:at]
-                counts = more
+        if most > probe.shape[0]:
+            state[0], state[1], state[2] = n, at, spread
+            return int(most)
         if b_high[i] - b_low[i] > _MUCH_LONGER * (a_high[i] - a_low[i]):
             q = b_low[i]
             if a_low[i] < a_high[i]:
@@ -153,13 +178,10 @@ def meet_lists(
                     at += 1
     if spread >= 0:
         _spread(a, x, a_low[spread], a_high[spread], weights, True)
-    return probe[:at].copy(), right[:at].copy(), counts[: at if counted else 0].copy()
+    state[1] = at
+    return 0
 
 
-_SUMS = "Tuple((i8[::1], u4[::1], i8[::1]))"
-
-
-@kernel(*[f"{_SUMS}{_MEET.format(kind)} i8[::1], i8[::1], i8[::1], b1)" for kind in (_LIST, _SHORT)])
 def meet_groups(
     a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
     order: Rows, weights: Rows, groups: Rows, factors: Rows, sums: Rows, single: bool
@@ -170,12 +192,41 @@ def meet_groups(
     with a place for each lower half. Returns a pair of the group, the lower half, and the sum of the products of the counts
     and of the pair's own factor. No counts and no factors stand for ones. With `single` there are no second ranges.
     """
+    member, right, totals = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.uint32), np.empty(_ROOM, np.int64)
+    state = np.array([0, 0, 0, -1])
+    while True:
+        most = _meet_groups(
+            a, x, a_low, a_high, b, y, b_low, b_high,
+            order, weights, groups, factors, sums, single, state, member, right, totals,
+        )  # fmt: skip
+        at = int(state[1])
+        if not most:
+            return member[:at].copy(), right[:at].copy(), totals[:at].copy()
+        member, right, totals = (
+            _enlarge(member, at, 2 * most),
+            _enlarge(right, at, 2 * most),
+            _enlarge(totals, at, 2 * most),
+        )
+
+
+@kernel(
+    *[
+        f"i8{_MEET.format(kind)} i8[::1], i8[::1], i8[::1], b1, i8[::1], i8[::1], u4[::1], i8[::1])"
+        for kind in (_LIST, _SHORT)
+    ]
+)
+def _meet_groups(
+    a: Keys, x: Rows, a_low: Rows, a_high: Rows, b: Keys, y: Rows, b_low: Rows, b_high: Rows,
+    order: Rows, weights: Rows, groups: Rows, factors: Rows, sums: Rows, single: bool,
+    state: Rows, member: Rows, right: Ids, totals: Rows
+) -> int:  # fmt: skip
+    """From the pair in `state` on as far as there is room; how much is needed for the next, or 0 when all is done.
+
+    `state`: the number of the pair in `order`, how many rows there are, how many of complete groups, and which range is spread out.
+    """
     half = np.uint64(0xFFFFFFFF)
-    room = 1024
-    member, right, totals = np.empty(room, np.int64), np.empty(room, np.uint32), np.empty(room, np.int64)
-    at = start = 0
-    spread = -1
-    for n in range(order.shape[0] + 1):
+    first, at, start, spread = state[0], state[1], state[2], state[3]
+    for n in range(first, order.shape[0] + 1):
         if n == order.shape[0] or (n > 0 and groups[order[n]] != groups[order[n - 1]]):
             # A group is complete: its sums to their places, and without those that cancelled out.
             kept = start
@@ -195,15 +246,9 @@ def meet_groups(
         length = a_high[i] - a_low[i]
         if not single:
             length = min(length, b_high[i] - b_low[i])
-        if at + length > room:
-            room = 2 * (at + length)
-            more, values, numbers = (
-                np.empty(room, np.int64),
-                np.empty(room, np.uint32),
-                np.empty(room, np.int64),
-            )
-            more[:at], values[:at], numbers[:at] = member[:at], right[:at], totals[:at]
-            member, right, totals = more, values, numbers
+        if at + length > right.shape[0]:
+            state[0], state[1], state[2], state[3] = n, at, start, spread
+            return int(at + length)
         if single:
             for p in range(a_low[i], a_high[i]):
                 place = a[p] & half
@@ -241,4 +286,5 @@ def meet_groups(
                     sums[place] += factor * weight * (y[q] if y.shape[0] else 1)
     if spread >= 0:
         _spread(a, x, a_low[spread], a_high[spread], weights, True)
-    return member[:at].copy(), right[:at].copy(), totals[:at].copy()
+    state[1] = at
+    return 0

@@ -9,11 +9,16 @@ from hdlog.engines.columnar.kernels import Counts, Flags, Keys, Rows
 from hdlog.engines.columnar.kernels.searching import lower_bound
 
 
-@kernel("i8[::1](u8[::1], u8[::1])")
 def merge_order(a: Keys, b: Keys) -> Rows:
     """The order in which the concatenation of two sorted arrays is sorted."""
+    order = np.empty(len(a) + len(b), np.int64)
+    _merge_order(a, b, order)
+    return order
+
+
+@kernel("void(u8[::1], u8[::1], i8[::1])")
+def _merge_order(a: Keys, b: Keys, order: Rows) -> None:
     n, m = a.shape[0], b.shape[0]
-    order = np.empty(n + m, np.int64)
     i = j = 0
     for k in range(n + m):
         if j >= m or (i < n and a[i] <= b[j]):
@@ -22,18 +27,28 @@ def merge_order(a: Keys, b: Keys) -> Rows:
         else:
             order[k] = n + j
             j += 1
-    return order
 
 
-@kernel("Tuple((u8[::1], i8[::1]))(u8[::1])")
 def count_keys(keys: Keys) -> tuple[Keys, Rows]:
     """Sorted keys once each, with how often each occurs; no counts where all occur once."""
+    distinct = _count_distinct(keys)
+    if distinct == len(keys):
+        return keys, np.empty(0, np.int64)
+    unique, counts = np.empty(distinct, np.uint64), np.empty(distinct, np.int64)
+    _count_keys(keys, unique, counts)
+    return unique, counts
+
+
+@kernel("i8(u8[::1])")
+def _count_distinct(keys: Keys) -> int:
     distinct = 0
     for i in range(keys.shape[0]):
         distinct += i == 0 or keys[i] != keys[i - 1]
-    if distinct == keys.shape[0]:
-        return keys, np.empty(0, np.int64)
-    unique, counts = np.empty(distinct, np.uint64), np.empty(distinct, np.int64)
+    return distinct
+
+
+@kernel("void(u8[::1], u8[::1], i8[::1])")
+def _count_keys(keys: Keys, unique: Keys, counts: Rows) -> None:
     at = -1
     for i in range(keys.shape[0]):
         if i == 0 or keys[i] != keys[i - 1]:
@@ -41,17 +56,24 @@ def count_keys(keys: Keys) -> tuple[Keys, Rows]:
             unique[at] = keys[i]
             counts[at] = 0
         counts[at] += 1
-    return unique, counts
 
 
-@kernel("Tuple((u8[::1], i8[::1], u8[::1]))(u8[::1], u1[::1], i8[::1], u8[::1], i8[::1])")
 def grow_run(keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Rows) -> tuple[Keys, Rows, Keys]:
     """Add counts to the supports of the sorted probes that a run has, in place, and wake the dead among them.
 
     Returns the probes it has not, their counts, and those woken. No counts stand for ones.
     """
-    n = probes.shape[0]
+    n = len(probes)
     missed, missed_counts, woken = np.empty(n, np.uint64), np.empty(n, np.int64), np.empty(n, np.uint64)
+    k, w = _grow_run(keys, dead, support, probes, counts, missed, missed_counts, woken)
+    return missed[:k], missed_counts[:k], woken[:w]
+
+
+@kernel("UniTuple(i8, 2)(u8[::1], u1[::1], i8[::1], u8[::1], i8[::1], u8[::1], i8[::1], u8[::1])")
+def _grow_run(
+    keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Rows, missed: Keys, missed_counts: Rows, woken: Keys
+) -> tuple[int, int]:  # fmt: skip
+    n = probes.shape[0]
     step = 1 + keys.shape[0] // (n + 1)
     at = k = w = 0
     for i in range(n):
@@ -67,13 +89,12 @@ def grow_run(keys: Keys, dead: Flags, support: Counts, probes: Keys, counts: Row
             missed[k] = probes[i]
             missed_counts[k] = count
             k += 1
-    return missed[:k], missed_counts[:k], woken[:w]
+    return k, w
 
 
 _RUN = "u8[::1], u1[::1], u1[::1], i8[::1], i8[::1]"
 
 
-@kernel(f"Tuple(({_RUN}))({_RUN}, {_RUN})")
 def merge_runs(
     a: Keys, a_dead: Flags, a_asserted: Flags, a_fixed: Counts, a_recursive: Counts,
     b: Keys, b_dead: Flags, b_asserted: Flags, b_fixed: Counts, b_recursive: Counts,
@@ -82,12 +103,27 @@ def merge_runs(
 
     No marks stand for all live; the result has marks only if something is dead.
     """
+    both = len(a) + len(b)
+    keys, dead = np.empty(both, np.uint64), np.empty(both, np.uint8)
+    asserted = np.empty(both, np.uint8)
+    fixed, recursive = np.empty(both, np.int64), np.empty(both, np.int64)
+    k, marked = _merge_runs(
+        a, a_dead, a_asserted, a_fixed, a_recursive,
+        b, b_dead, b_asserted, b_fixed, b_recursive,
+        keys, dead, asserted, fixed, recursive,
+    )  # fmt: skip
+    return keys[:k], dead[: k if marked else 0], asserted[:k], fixed[:k], recursive[:k]
+
+
+@kernel(f"UniTuple(i8, 2)({_RUN}, {_RUN}, {_RUN})")
+def _merge_runs(
+    a: Keys, a_dead: Flags, a_asserted: Flags, a_fixed: Counts, a_recursive: Counts,
+    b: Keys, b_dead: Flags, b_asserted: Flags, b_fixed: Counts, b_recursive: Counts,
+    keys: Keys, dead: Flags, asserted: Flags, fixed: Counts, recursive: Counts,
+) -> tuple[int, int]:  # fmt: skip
     n, m = a.shape[0], b.shape[0]
-    keys, dead = np.empty(n + m, np.uint64), np.empty(n + m, np.uint8)
-    asserted = np.empty(n + m, np.uint8)
-    fixed, recursive = np.empty(n + m, np.int64), np.empty(n + m, np.int64)
     i = j = k = 0
-    marked = False
+    marked = 0
     while i < n or j < m:
         if j >= m or (i < n and a[i] < b[j]):
             keys[k] = a[i]
@@ -102,19 +138,24 @@ def merge_runs(
         if dead[k]:
             if asserted[k] == 0 and fixed[k] == 0 and recursive[k] == 0:
                 continue
-            marked = True
+            marked = 1
         k += 1
-    return keys[:k], dead[: k if marked else 0], asserted[:k], fixed[:k], recursive[:k]
+    return k, marked
 
 
-@kernel("Tuple((u8[::1], i8[::1]))(u8[::1], i8[::1], u8[::1], i8[::1])")
 def merge_add(a: Keys, x: Rows, b: Keys, y: Rows) -> tuple[Keys, Rows]:
     """Two sorted sets of keys as one; counts of the same key add up, and keys with count 0 vanish.
 
     No counts stand for ones.
     """
+    keys, counts = np.empty(len(a) + len(b), np.uint64), np.empty(len(a) + len(b), np.int64)
+    k = _merge_add(a, x, b, y, keys, counts)
+    return keys[:k], counts[:k]
+
+
+@kernel("i8(u8[::1], i8[::1], u8[::1], i8[::1], u8[::1], i8[::1])")
+def _merge_add(a: Keys, x: Rows, b: Keys, y: Rows, keys: Keys, counts: Rows) -> int:
     n, m = a.shape[0], b.shape[0]
-    keys, counts = np.empty(n + m, np.uint64), np.empty(n + m, np.int64)
     i = j = k = 0
     while i < n or j < m:
         count = 0
@@ -132,4 +173,4 @@ def merge_add(a: Keys, x: Rows, b: Keys, y: Rows) -> tuple[Keys, Rows]:
             keys[k] = key
             counts[k] = count
             k += 1
-    return keys[:k], counts[:k]
+    return k

@@ -32,24 +32,33 @@ def lower_bound(keys: Keys, start: int, key: Any, step: int) -> int:
     return low
 
 
-@kernel("i8[::1](u8[::1], u8[::1])")
 def locate(keys: Keys, probes: Keys) -> Rows:
     """For each of the sorted probes its position in the sorted unique keys, or -1."""
-    positions = np.empty(probes.shape[0], np.int64)
+    positions = np.empty(len(probes), np.int64)
+    _locate(keys, probes, positions)
+    return positions
+
+
+@kernel("void(u8[::1], u8[::1], i8[::1])")
+def _locate(keys: Keys, probes: Keys, positions: Rows) -> None:
     # Few probes lie far apart: a first step of their distance saves most of the gallop, and its cache misses.
     step = 1 + keys.shape[0] // (probes.shape[0] + 1)
     at = 0
     for i in range(probes.shape[0]):
         at = lower_bound(keys, at, probes[i], step)
         positions[i] = at if at < keys.shape[0] and keys[at] == probes[i] else -1
-    return positions
 
 
-@kernel("UniTuple(i8[::1], 2)(u8[::1], u4[::1])")
 def ranges(keys: Keys, lefts: Ids) -> tuple[Rows, Rows]:
     """For each of the sorted left ids the range of keys whose upper half it is."""
+    low, high = np.empty(len(lefts), np.int64), np.empty(len(lefts), np.int64)
+    _ranges(keys, lefts, low, high)
+    return low, high
+
+
+@kernel("void(u8[::1], u4[::1], i8[::1], i8[::1])")
+def _ranges(keys: Keys, lefts: Ids, low: Rows, high: Rows) -> None:
     n = lefts.shape[0]
-    low, high = np.empty(n, np.int64), np.empty(n, np.int64)
     step = 1 + keys.shape[0] // (n + 1)
     at = 0
     for i in range(n):
@@ -63,33 +72,44 @@ def ranges(keys: Keys, lefts: Ids) -> tuple[Rows, Rows]:
         if at < keys.shape[0] and keys[at] == ((left << np.uint64(32)) | np.uint64(0xFFFFFFFF)):
             at += 1
             high[i] = at
-    return low, high
 
 
-@kernel("i8[::1](u8[::1], i8)")
 def offsets(keys: Keys, lefts: int) -> Rows:
     """Where the keys of each left id from 0 to `lefts` begin; those of `i` end where those of `i + 1` begin."""
     starts = np.empty(lefts + 2, np.int64)
-    at = 0
-    for left in range(lefts + 2):
-        while at < keys.shape[0] and (keys[at] >> np.uint64(32)) < np.uint64(left):
-            at += 1
-        starts[left] = at
+    _offsets(keys, starts)
     return starts
 
 
-@kernel("Tuple((i8[::1], u4[::1]))(u8[::1], u1[::1], i8[::1], i8[::1])")
+@kernel("void(u8[::1], i8[::1])")
+def _offsets(keys: Keys, starts: Rows) -> None:
+    at = 0
+    for left in range(starts.shape[0]):
+        while at < keys.shape[0] and (keys[at] >> np.uint64(32)) < np.uint64(left):
+            at += 1
+        starts[left] = at
+
+
 def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
     """Each range spelt out: the number of the probe, and the lower half of the key found."""
-    total = 0
-    marks = dead.shape[0] > 0
-    for i in range(low.shape[0]):
-        if marks:
-            for j in range(low[i], high[i]):
-                total += dead[j] == 0
-        else:
-            total += high[i] - low[i]
+    total = _count_live(dead, low, high) if len(dead) else int((high - low).sum())
     probe, right = np.empty(total, np.int64), np.empty(total, np.uint32)
+    _expand(keys, dead, low, high, probe, right)
+    return probe, right
+
+
+@kernel("i8(u1[::1], i8[::1], i8[::1])")
+def _count_live(dead: Flags, low: Rows, high: Rows) -> int:
+    total = 0
+    for i in range(low.shape[0]):
+        for j in range(low[i], high[i]):
+            total += dead[j] == 0
+    return total
+
+
+@kernel("void(u8[::1], u1[::1], i8[::1], i8[::1], i8[::1], u4[::1])")
+def _expand(keys: Keys, dead: Flags, low: Rows, high: Rows, probe: Rows, right: Ids) -> None:
+    marks = dead.shape[0] > 0
     at = 0
     for i in range(low.shape[0]):
         for j in range(low[i], high[i]):
@@ -97,19 +117,22 @@ def expand(keys: Keys, dead: Flags, low: Rows, high: Rows) -> tuple[Rows, Ids]:
                 probe[at] = i
                 right[at] = keys[j] & np.uint64(0xFFFFFFFF)
                 at += 1
-    return probe, right
 
 
-@kernel("b1[::1](u1[::1], i8[::1], i8[::1])")
 def have_live(dead: Flags, low: Rows, high: Rows) -> NDArray[np.bool_]:
     """For each range whether something in it is live; no marks stand for all live."""
-    live = np.zeros(low.shape[0], np.bool_)
+    live = np.zeros(len(low), np.bool_)
+    _have_live(dead, low, high, live)
+    return live
+
+
+@kernel("void(u1[::1], i8[::1], i8[::1], b1[::1])")
+def _have_live(dead: Flags, low: Rows, high: Rows, live: NDArray[np.bool_]) -> None:
     for i in range(low.shape[0]):
         for j in range(low[i], high[i]):
             if dead.shape[0] == 0 or dead[j] == 0:
                 live[i] = True
                 break
-    return live
 
 
 @kernel("f8(u8[::1], u8[::1])")
@@ -133,10 +156,14 @@ def agreeing_pairs(a: Keys, b: Keys) -> float:
     return total
 
 
-@kernel("u8[::1](u8[::1], u1[::1], i8, u1[::1], i8)")
 def reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int) -> Keys:
     """The keys both of whose halves have come to a stage, and bring them to the next."""
-    reached = np.empty(keys.shape[0], np.uint64)
+    reached = np.empty(len(keys), np.uint64)
+    return reached[: _reach_pairs(keys, lefts, left, rights, right, reached)].copy()
+
+
+@kernel("i8(u8[::1], u1[::1], i8, u1[::1], i8, u8[::1])")
+def _reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int, reached: Keys) -> int:
     n = 0
     for i in range(keys.shape[0]):
         a, b = keys[i] >> np.uint64(32), keys[i] & np.uint64(0xFFFFFFFF)
@@ -144,4 +171,4 @@ def reach_pairs(keys: Keys, lefts: Flags, left: int, rights: Flags, right: int) 
             lefts[a], rights[b] = left + 1, right + 1
             reached[n] = keys[i]
             n += 1
-    return reached[:n].copy()
+    return n

@@ -26,7 +26,7 @@ def sort(keys: Keys) -> Keys:
     if _is_for_numpy(keys):
         keys.sort()
         return keys
-    return sort_digits(keys, _NOTHING, np.empty_like(keys), _NOTHING)[0]
+    return _sort_digits(keys, _NOTHING)[0]
 
 
 def sort_places(places: Rows) -> Rows:
@@ -39,16 +39,23 @@ def sort_with(keys: Keys, carried: Counts) -> tuple[Keys, Counts]:
     if _is_for_numpy(keys):
         order = np.argsort(keys, kind="stable")
         return keys[order], carried[order]
-    return sort_digits(keys, carried.copy(), np.empty_like(keys), np.empty_like(carried))
+    return _sort_digits(keys, carried.copy())
 
 
 def order_of(keys: Keys | Ids | NDArray[Any]) -> Rows:
     """The places of keys in their order; equal keys stay in the order they had."""
     if _is_for_numpy(keys):
         return np.argsort(keys, kind="stable")
-    sortable = _as_keys(keys)
-    places = np.arange(len(keys))
-    return sort_digits(sortable, places, np.empty_like(sortable), np.empty_like(places))[1]
+    return _sort_digits(_as_keys(keys), np.arange(len(keys)))[1]
+
+
+def _sort_digits(keys: Keys, carried: Counts) -> tuple[Keys, Counts]:
+    """The keys in order, with what stood beside each, if anything did; both arrays are overwritten."""
+    other, beside = np.empty_like(keys), np.empty_like(carried)
+    starts = np.empty(1 << (8 if len(keys) < 50_000 else 10), np.int64)
+    if sort_digits(keys, carried, other, beside, starts):
+        return other, beside
+    return keys, carried
 
 
 def _as_keys(numbers: NDArray[Any]) -> Keys:
@@ -101,12 +108,17 @@ def _scatter(
         starts[d] += 1
 
 
-@kernel("Tuple((u8[::1], i8[::1]))(u8[::1], i8[::1], u8[::1], i8[::1])", work=0)
-def sort_digits(keys: Keys, carried: Counts, other: Keys, beside: Counts) -> tuple[Keys, Counts]:
-    """The keys in order, with what stood beside each, if anything did; all arrays are overwritten, and two of them returned."""
-    bits = 8 if keys.shape[0] < 50_000 else 10
-    digit = np.uint64((1 << bits) - 1)
-    starts = np.empty(1 << bits, np.int64)
+@kernel("i8(u8[::1], i8[::1], u8[::1], i8[::1], i8[::1])", work=0)
+def sort_digits(keys: Keys, carried: Counts, other: Keys, beside: Counts, starts: Rows) -> int:
+    """Sort keys, with what stands beside each, if anything does; all arrays are overwritten. Whether the sorted ones are in `other` and `beside`.
+
+    `starts` has a place for each digit.
+    """
+    digit = np.uint64(starts.shape[0] - 1)
+    bits = np.uint64(0)
+    while (np.uint64(1) << bits) <= digit:
+        bits += np.uint64(1)
+    moved = 0
     differing = _find_differing(keys)
     shift = np.uint64(0)
     while shift < np.uint64(64) and differing >> shift:
@@ -117,5 +129,6 @@ def sort_digits(keys: Keys, carried: Counts, other: Keys, beside: Counts) -> tup
         _scatter(keys, carried, other, beside, shift, digit, starts)
         keys, other = other, keys
         carried, beside = beside, carried
-        shift += np.uint64(bits)
-    return keys, carried
+        moved = 1 - moved
+        shift += bits
+    return moved
