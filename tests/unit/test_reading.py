@@ -36,6 +36,7 @@ from hdlog.reading import kernels
 from hdlog.reading.files import Chunk, InputError, Split, find_splits, read_split, read_splits
 from hdlog.reading.identifiers import inline_integer, integer_text
 from hdlog.reading.objects import Collector
+from hdlog.reading.shared_terms import SharedTerms
 from hdlog.reading.splits import blocks
 from hdlog.reading.term_table import TermTable
 from hdlog.reading.values import value_text
@@ -841,17 +842,69 @@ def test_a_table_of_terms_grows() -> None:
     assert table.texts().to_pylist() == texts
 
 
+def _share_terms(splits: Sequence[Split]) -> tuple[list[str], list[dict[Predicate, list[list[int]]]]]:
+    """The texts of a shared table, and the facts of each chunk."""
+    table = TermTable()
+    chunks = list(read_splits(splits, shared=SharedTerms(table, threading.RLock())))
+    return table.texts().to_pylist(), [
+        {p: [c.tolist() for c in cs] for p, cs in k.facts.items()} for k in chunks
+    ]
+
+
+def test_a_shared_table_has_the_same_numbers_whoever_is_faster(tmp_path: Path) -> None:
+    for n in range(6):
+        rows = (f"{n}\t{random.Random(i + n).randrange(900)} x\t{i}\n" for i in range(4000))
+        (tmp_path / f"t{n}.facts").write_text("".join(rows))
+    splits = find_splits([tmp_path], 5000)
+    assert len(splits) > 50
+    first = _share_terms(splits)
+    assert all(_share_terms(splits) == first for _ in range(5))
+    apart = [(c.texts.to_pylist(), c.facts) for c in read_splits(splits)]
+    texts, chunks = first
+    assert len(set(texts)) == len(texts)
+    for (own, facts), shared in zip(apart, chunks, strict=True):
+        for predicate, columns in facts.items():
+            for ours, theirs in zip(shared[predicate], columns, strict=True):
+                assert [texts[n] if n >= 0 else n for n in ours] == [
+                    own[n] if n >= 0 else n for n in theirs.tolist()
+                ]
+
+
+def test_splits_do_not_wait_for_one_that_failed(tmp_path: Path) -> None:
+    for n in range(6):
+        (tmp_path / f"t{n}.nt").write_text("broken\n" if n == 2 else f"_:a <http://p> <http://{n}> .\n" * 300)
+    with pytest.raises(InputError, match=r"t2\.nt:1"):
+        _share_terms(find_splits([tmp_path], 1000))
+
+
 @given(
     st.lists(st.integers(-30, 30).map(str) | st.text("0123456789-+ ", max_size=22)), st.sampled_from([18, 19])
 )
 def test_integers_finds_shortest_forms(texts: list[str], digits: int) -> None:
     array = "".join(texts).encode()
     offsets = np.cumsum([0, *map(len, texts)])
-    found = kernels.integers(np.frombuffer(array, np.uint8), offsets, digits).tolist()
+    found = kernels.integers(np.frombuffer(array, np.uint8), offsets[:-1], offsets[1:], digits).tolist()
     for text, identifier in zip(texts, found, strict=True):
         fits = len(text.lstrip("-")) <= digits and not text.startswith("--")
         expected = inline_integer(f'"{text}"^^<{XSD_INTEGER}>') if fits else None
         assert identifier == (expected or 0)
+
+
+@given(st.lists(st.text("ab\t\n\r\u00e9", max_size=12)), st.integers(1, 3), st.booleans())
+def test_fields_are_found_where_lines_and_delimiters_end(lines: list[str], width: int, empty: bool) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    count = data.count(b"\n")
+    begins, ends = np.zeros((width, count), np.int64), np.zeros((width, count), np.int64)
+    ragged = np.zeros((2, 3), np.int64)
+    delimiter = ord("\t") if width > 1 else ord("\n")
+    good, bad = kernels.find_fields(np.frombuffer(data, np.uint8), delimiter, empty, begins, ends, ragged)
+    texts = [line.removesuffix(b"\r") for line in data.split(b"\n")[:-1]]
+    rows = [text.split(b"\t") if width > 1 else [text] for text in texts if text or empty]
+    found = [[data[a:b] for a, b in zip(begins[:, n], ends[:, n], strict=True)] for n in range(good)]
+    assert found == [row for row in rows if len(row) == width]
+    others = [[n, len(row)] for n, row in enumerate(rows) if len(row) != width]
+    assert ragged[:, : min(bad, 3)].T.tolist() == others[:3]
+    assert bad == len(others)
 
 
 def scanned(data: bytes) -> Iterator[list[bytes]]:

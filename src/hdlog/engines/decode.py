@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from hdlog.engines.encoding import Dictionary, Ids
+from hdlog.engines.encoding import Dictionary, Ids, number_distinct
 from hdlog.program.model import Predicate
 from hdlog.program.ntriples import parse_term
 from hdlog.program.terms import Constant
@@ -71,7 +70,7 @@ class FactTable:
         for numbers in (self._dictionary.integer_values(ids), self._dictionary.double_values(ids)):
             if numbers is not None:
                 return list(numbers.tolist())
-        unique, inverse = np.unique(ids, return_inverse=True)
+        unique, inverse = number_distinct(ids)
         values = [exact_value(text) for text in self._dictionary.texts(unique)]
         return [values[i] for i in inverse.tolist()]
 
@@ -105,15 +104,17 @@ class FactTable:
 
     def sheet(self, predicate: Predicate) -> Sheet:
         """The facts on their way to a file."""
-        return Sheet(predicate, len(self), self._batches, self.names)
+        return Sheet(predicate, len(self), self._term_columns, self.names)
 
-    def _batches(self) -> Iterator[Columns]:
-        if len(self):
-            yield [self._term_column(ids) for ids in self._columns]
+    def _term_columns(self) -> Columns:
+        return [self._term_column(ids) for ids in self._columns]
 
     def _term_column(self, ids: Ids) -> pa.Array:
         integers = self._dictionary.integer_values(ids)
-        return self._dictionary.text_array(ids) if integers is None else pa.array(integers)
+        if integers is not None:
+            return pa.array(integers)
+        distinct, codes = number_distinct(ids)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), self._dictionary.text_array(distinct))
 
     @cached_property
     def arrow(self) -> pa.Table:
@@ -139,7 +140,7 @@ def _arrow_column(dictionary: Dictionary, ids: Ids) -> pa.Array:
     for values in (dictionary.integer_values(ids), dictionary.double_values(ids)):
         if values is not None:
             return pa.array(values)
-    unique, inverse = np.unique(ids, return_inverse=True)
+    unique, inverse = number_distinct(ids)
     texts = dictionary.text_array(unique)
     kind = column_type(texts)
     return convert_column(texts, kind).cast(kind).take(pa.array(inverse))

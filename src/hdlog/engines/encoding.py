@@ -25,7 +25,10 @@ class Dictionary(Protocol):
     def encode(self, texts: Iterable[str] | pa.Array) -> Ids:
         """The id of each text; new texts get new ids."""
 
-    def translate(self, numbers: NDArray[np.int64], ids: Ids) -> Ids:
+    def ids_of_shared(self, known: int) -> Any:
+        """The ids of the first texts of the table that is shared, by number."""
+
+    def translate(self, numbers: NDArray[np.int64], ids: Any) -> Ids:
         """Places among texts that have these ids, or ids of integers below zero, as ids."""
 
     def encode_terms(self, terms: Iterable[Constant]) -> Ids: ...
@@ -60,6 +63,24 @@ _SHORT = 10_000
 """Rows of a column that is translated together with others."""
 
 
+_SPAN = 8
+"""Ids of so small a range, in multiples of their number, are counted, not sorted."""
+
+
+def number_distinct(ids: Ids) -> tuple[Ids, NDArray[np.int32]]:
+    """The different ids, in order, and the place of each id among them."""
+    span = int(ids.max(initial=0)) + 1 if ids.dtype == np.uint32 else 0
+    if not 0 < span < _SPAN * len(ids):
+        unique, inverse = np.unique(ids, return_inverse=True)
+        return unique, inverse.astype(np.int32)
+    is_there = np.zeros(span, np.bool_)
+    is_there[ids] = True
+    distinct = np.flatnonzero(is_there).astype(np.uint32)
+    places = np.empty(span, np.int32)
+    places[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, places[ids]
+
+
 def cut(array: NDArray[N], lengths: Iterable[int]) -> Iterator[NDArray[N]]:
     """An array in pieces of these lengths; `np.split` takes microseconds for each."""
     ends = accumulate(lengths)
@@ -69,7 +90,7 @@ def cut(array: NDArray[N], lengths: Iterable[int]) -> Iterator[NDArray[N]]:
         start = end
 
 
-def _translate(dictionary: Dictionary, columns: Sequence[NDArray[np.int64]], ids: Ids) -> list[Ids]:
+def _translate(dictionary: Dictionary, columns: Sequence[NDArray[np.int64]], ids: Any) -> list[Ids]:
     short = [c for c in columns if len(c) < _SHORT]
     if len(short) < 2:
         return [dictionary.translate(c, ids) for c in columns]
@@ -83,7 +104,10 @@ def encode_chunks(encoder: Encoder, chunks: Iterable[Chunk]) -> dict[Predicate, 
     parts: dict[Predicate, list[list[Ids]]] = {}
     rows: dict[Predicate, int] = {}
     for chunk in chunks:
-        ids = encoder.dictionary.encode(chunk.texts)
+        if chunk.known is not None:
+            ids = encoder.dictionary.ids_of_shared(chunk.known)
+        else:
+            ids = encoder.dictionary.encode(chunk.texts)
         translated = iter(_translate(encoder.dictionary, [c for cs in chunk.facts.values() for c in cs], ids))
         for predicate, columns in chunk.facts.items():
             parts.setdefault(predicate, []).append(list(islice(translated, len(columns))))

@@ -64,7 +64,8 @@ def run_program(
     engine = ColumnarEngine(budget, numbers=tuning.numbers)
     intake = Intake(program)
     splits = splits_of(program, files, fact_folder, budget.memory)
-    facts = engine.encode_chunks(intake.watch(read_splits(splits, attribute_layout(program), lenient)))
+    chunks = read_splits(splits, attribute_layout(program), lenient, engine.share_terms())
+    facts = engine.encode_chunks(intake.watch(chunks))
     loaded = time.perf_counter()
     trace = Trace(Limits(max_rounds, max_facts), progress)
     reasoner = start_reasoning(engine, program, tuning, trace)
@@ -104,7 +105,8 @@ def explain_program(
     reasoner = start_reasoning(engine, program, tuning, Trace(listen=progress))
     if any(map(_is_data, files)) or fact_folder != Path():
         splits = splits_of(program, files, fact_folder)
-        reasoner.materialise(engine.encode_chunks(read_splits(splits, attribute_layout(program))))
+        chunks = read_splits(splits, attribute_layout(program), shared=engine.share_terms())
+        reasoner.materialise(engine.encode_chunks(chunks))
     return describe(reasoner.driver)
 
 

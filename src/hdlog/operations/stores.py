@@ -592,8 +592,8 @@ def make_sheets(work: AnyWork, store: Store) -> list[Sheet]:
 
     def sheet(predicate: Predicate, rows: int) -> Sheet:
         names = reasoner.column_names(predicate)
-        table = lambda: reasoner.decode(predicate, reasoner.facts(predicate)).sheet(predicate).batches()  # noqa: E731
-        return Sheet(predicate, rows, table, names)
+        decode = lambda: reasoner.decode(predicate, reasoner.facts(predicate)).sheet(predicate).decode()  # noqa: E731
+        return Sheet(predicate, rows, decode, names)
 
     return [sheet(line.predicate, line.rows) for line in visible_lines(store)]
 

@@ -104,7 +104,8 @@ class Work(Generic[R, F, T]):
                 self.engine, splits, intake, attribute_layout(program), self.settings.lenient
             )
         else:
-            chunks = read_splits(splits, attribute_layout(program), self.settings.lenient)
+            shared = self.engine.share_terms()
+            chunks = read_splits(splits, attribute_layout(program), self.settings.lenient, shared)
             facts = self.engine.encode_chunks(intake.watch(chunks))
         for name, frame in frames.items():
             for predicate, more in encode_table(self.engine, program, name, frame).items():

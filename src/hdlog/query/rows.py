@@ -183,10 +183,11 @@ class RowSets(Generic[R, F, T]):
         if isinstance(value, Variable) and value.name in rows.names:
             uncertain = rows.uncertain | ({name} if value.name in rows.uncertain else NO_NAMES)
             return Rows(self.engine.extend(rows.relation, value, name), names, uncertain)
-        if self.engine.hints.counts_rows and not isinstance(value, Variable):
+        is_counted = self.engine.hints.is_counted
+        if is_counted(rows.relation) and not isinstance(value, Variable):
             # Where every row has a value, whole columns are worked out at once.
             relation = self.engine.extend(rows.relation, read, name)
-            if self.engine.count(relation) == self.engine.count(rows.relation):
+            if is_counted(relation) and self.engine.count(relation) == self.engine.count(rows.relation):
                 return Rows(relation, names, rows.uncertain)
         relation = self.engine.extend(rows.relation, Call("coalesce", (read, UNBOUND)), name)
         return Rows(relation, names, rows.uncertain | {name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,34 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """A column of values that stand somewhere among some bytes."""
+
+    data: Bytes
+    begins: Places
+    ends: Places
+    is_text: bool
+    """whether all bytes are known to be UTF-8"""
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    def __getitem__(self, row: int) -> bytes:
+        return self.data[self.begins[row] : self.ends[row]].tobytes()
+
+    def array(self, chosen: NDArray[np.bool_] | None = None) -> pa.Array:
+        """The values, or some of them, one behind the other."""
+        begins, ends = (
+            (self.begins, self.ends) if chosen is None else (self.begins[chosen], self.ends[chosen])
+        )
+        offsets = np.zeros(len(begins) + 1, np.int64)
+        np.cumsum(ends - begins, out=offsets[1:])
+        places = np.repeat(begins - offsets[:-1], ends - begins) + np.arange(offsets[-1])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.data[places])]
+        return pa.Array.from_buffers(pa.large_binary(), len(begins), buffers)
 
 
 def list_bytes(texts: Sequence[str]) -> tuple[Bytes, Places]:

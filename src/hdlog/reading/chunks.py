@@ -18,6 +18,7 @@ from hdlog.program.model import GRAPH, Attribute, Predicate
 from hdlog.program.ntriples import SKOLEM
 from hdlog.program.terms import RDF_TYPE
 from hdlog.reading.kernels import Places
+from hdlog.reading.shared_terms import TermsInTurn
 from hdlog.reading.splits import LineNumbers, Split, scope_of
 from hdlog.reading.term_table import MOST_BYTES, TermTable
 
@@ -37,6 +38,8 @@ class Chunk:
 
     `texts` are distinct terms, as canonical N-Triples text. The columns of the facts have places in `texts`, or, below
     zero, ids of integers, which have no text. `skipped` lines were malformed; `problems` tells of the first of them.
+
+    Where several chunks share a table of terms, there are no texts, and places are those in the first `known` terms of that.
     """
 
     texts: pa.Array
@@ -44,14 +47,15 @@ class Chunk:
     rows: int
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
+    known: int | None = None
 
 
 class Intake:
     """What has come in so far."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, terms: TermTable | TermsInTurn | None = None) -> None:
         self.layout = layout
-        self.terms = TermTable()
+        self.terms = TermTable() if terms is None else terms
         self.rows = 0
         self._parts: dict[Predicate, list[list[Places]]] = {}
 
@@ -109,14 +113,16 @@ class Intake:
 
     def chunk(self) -> Chunk:
         facts = {p: _join_parts(parts) for p, parts in self._parts.items()}
+        if isinstance(self.terms, TermsInTurn):
+            return Chunk(pa.array([], pa.string()), facts, self.rows, known=self.terms.known)
         return Chunk(self.terms.texts(), facts, self.rows)
 
 
 class Reading(Intake):
     """What has been read of a split."""
 
-    def __init__(self, split: Split, layout: Layout, lenient: bool) -> None:
-        super().__init__(layout)
+    def __init__(self, split: Split, layout: Layout, lenient: bool, terms: TermsInTurn | None = None) -> None:
+        super().__init__(layout, terms)
         self.split, self.lenient = split, lenient
         self.lines = LineNumbers(split)
         self.skipped = 0
@@ -141,18 +147,18 @@ class Reading(Intake):
             self.problems.append(f"{self.split.path}:{line()}: {why}")
 
     def chunk(self) -> Chunk:
-        if self.terms.bytes > MOST_BYTES:
+        if isinstance(self.terms, TermTable) and self.terms.bytes > MOST_BYTES:
             raise InputError(
                 f"{self.split.path}: more than 2 GB of terms in one part; cut it into smaller files"
             )
         chunk = super().chunk()
         if self.split.scope != "":
-            chunk.texts = _scope_blank_nodes(chunk.texts, self.split)
+            chunk.texts = scope_blank_nodes(chunk.texts, self.split)
         chunk.skipped, chunk.problems = self.skipped, self.problems
         return chunk
 
 
-def _scope_blank_nodes(texts: pa.Array, split: Split) -> pa.Array:
+def scope_blank_nodes(texts: pa.Array, split: Split) -> pa.Array:
     """Blank nodes of a file as nodes of that file: labels mean nothing outside of it."""
     blank = pc.starts_with(texts, "_:")
     if not pc.any(blank).as_py():

@@ -20,6 +20,7 @@ from hdlog.reading import kernels
 from hdlog.reading.chunks import Reading, gather
 from hdlog.reading.entities import find_growth
 from hdlog.reading.kernels import Bytes, Places
+from hdlog.reading.shared_terms import Terms, TermsInTurn
 from hdlog.reading.splits import blocks, content, cut_blocks
 from hdlog.reading.term_table import TermTable
 from hdlog.reading.values import value_text
@@ -40,6 +41,8 @@ Refuse = Callable[[int, str], None]
 """Called with the place and the fault of a line."""
 QuadText = tuple[str, str, str, str]
 """Subject, predicate, object and graph; nothing for the default graph."""
+Scanned = tuple[Bytes, Places, list[QuadText]]
+"""The bytes of a block, the places of terms in them, and the texts of those in lines that are not plain."""
 
 
 def read_lines(reading: Reading) -> None:
@@ -96,17 +99,14 @@ Quads = tuple[Places, Places, Places, Places]
 def _read(placed_blocks: Iterable[tuple[int, bytes]], quads: bool, reading: Reading, refuse: Refuse) -> None:
     names = TermTable()
     parts = [_no_quads()]
-    for start, block in placed_blocks:
-        data = np.frombuffer(block, np.uint8)
-        places = np.empty((8 if quads else 6, len(data) // _SHORTEST_TRIPLE + 1), np.int64)
-        others = np.empty((2, len(data) // 2 + 1), np.int64)
-        rows, unclear = kernels.scan(data, quads, places, others)
-        parts.append(_number_terms(data, places[:, :rows], reading.terms, names))
-        if unclear:
-            lines = [(start + low, block[low:high]) for low, high in others[:, :unclear].T.tolist()]
-            texts = _look_closer(lines, quads, refuse)
-            if texts:
-                parts.append(_number_texts(texts, reading.terms, names))
+    scanned: Iterable[Scanned] = (_scan(start, block, quads, refuse) for start, block in placed_blocks)
+    if isinstance(reading.terms, TermsInTurn):
+        # What takes long is done before others wait.
+        scanned = list(scanned)
+    for data, places, texts in scanned:
+        parts.append(_number_terms(data, places, reading.terms, names))
+        if texts:
+            parts.append(_number_texts(texts, reading.terms, names))
     subjects, predicates, objects, graphs = (np.concatenate(column) for column in zip(*parts, strict=True))
     named = np.flatnonzero(graphs >= 0)
     for number, (s, o, g) in gather(predicates[named], subjects[named], objects[named], graphs[named]):
@@ -118,12 +118,22 @@ def _read(placed_blocks: Iterable[tuple[int, bytes]], quads: bool, reading: Read
         reading.add_triples(names.text(number)[1:-1], s, o)
 
 
+def _scan(start: int, block: bytes, quads: bool, refuse: Refuse) -> Scanned:
+    data = np.frombuffer(block, np.uint8)
+    room = len(data) // _SHORTEST_TRIPLE + 1
+    places = np.empty((8 if quads else 6, room), np.int64)
+    others = np.empty((2, len(data) // 2 + 1), np.int64)
+    rows, unclear = kernels.scan(data, quads, places, others)
+    lines = [(start + low, block[low:high]) for low, high in others[:, :unclear].T.tolist()]
+    return data, places[:, :rows].copy(), _look_closer(lines, quads, refuse) if unclear else []
+
+
 def _no_quads() -> Quads:
     none = np.empty(0, np.int64)
     return none, none, none, none
 
 
-def _number_terms(data: Bytes, places: Places, terms: TermTable, names: TermTable) -> Quads:
+def _number_terms(data: Bytes, places: Places, terms: Terms, names: TermTable) -> Quads:
     s, p, o, *more = places[0:2], places[2:4], places[4:6], places[6:8]
     graphs = np.full(places.shape[1], _DEFAULT)
     for low, high in (g for g in more if len(g)):
@@ -132,7 +142,7 @@ def _number_terms(data: Bytes, places: Places, terms: TermTable, names: TermTabl
     return terms.add(data, *s), names.add(data, *p), terms.add(data, *o), graphs
 
 
-def _number_texts(texts: list[QuadText], terms: TermTable, names: TermTable) -> Quads:
+def _number_texts(texts: list[QuadText], terms: Terms, names: TermTable) -> Quads:
     s, p, o, g = zip(*texts, strict=True)
     graphs = np.full(len(texts), _DEFAULT)
     named = [i for i, text in enumerate(g) if text]

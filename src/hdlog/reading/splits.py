@@ -47,7 +47,7 @@ MARK = b"\xef\xbb\xbf"
 """What some programs begin UTF-8 with."""
 _KNOWN = f"known: {', '.join(FORMATS)}, each also with {' or '.join(COMPRESSIONS)}"
 _BLOCK = 4 << 20
-_SMALLEST, _LARGEST = 4 << 20, 256 << 20
+_SMALLEST, _LARGEST = 4 << 20, 16 << 20
 """Bytes of a split, where nobody says how many."""
 _TIMES_IN_MEMORY = 40
 """What is read of a file may take, on all cores and on its way to the engine, as many times as much."""

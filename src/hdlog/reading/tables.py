@@ -17,6 +17,7 @@ import pyarrow.csv as pcsv
 from hdlog.errors import InputError
 from hdlog.program.model import Predicate
 from hdlog.reading import kernels
+from hdlog.reading.arrays import Fields, string_bytes
 from hdlog.reading.chunks import Reading
 from hdlog.reading.kernels import Places
 from hdlog.reading.splits import MARK, Split, blocks, content, open_split, report_input_errors
@@ -27,7 +28,7 @@ PREDICATE, KIND, HOLDS = "hdlog.predicate", "hdlog.kind", "hdlog.holds"
 """What Parquet files of ours say of the predicate they have the facts of, of the terms that the texts of a column stand for, and of a fact
 without arguments."""
 IRIS, STRINGS = "iri", "string"
-_NONE: dict[int, str] = {}
+_FEW_RAGGED = 100
 _FIRST_BYTES = 100
 _LONGEST_RECORD = 64 << 20
 """Bytes after which a quote is taken for one that nobody closes."""
@@ -46,7 +47,7 @@ def read_separated(reading: Reading) -> None:
     layout = _Layout(split)
     single = split.columns is None and layout.is_single(None if declared is None else len(declared))
     for place, block in layout.blocks(reading):
-        columns, ragged = ([_single_column(block)], _NONE) if single else _parse_block(block, layout)
+        columns, ragged = _single_column(block) if single else _parse_block(block, layout)
         if columns:
             _add(reading, layout, columns, place, block, ragged)
 
@@ -62,28 +63,30 @@ def _read_truth(reading: Reading) -> None:
     reading.add(Predicate(reading.split.table, 0), [], int(any(line == b"()" for _, line in given)))
 
 
-def _single_column(block: bytes) -> pa.Array:
+def _single_column(block: bytes) -> tuple[list[Fields], dict[int, str]]:
     """A table of one column: every line is a value, an empty one too."""
-    lines = block.removesuffix(b"\n").split(b"\n")
-    return pa.array([line.removesuffix(b"\r") for line in lines], pa.binary())
+    return _find_fields(_with_end(block), ord("\n"), 1, _is_text(block), empty=True)
 
 
-def _parse_block(block: bytes, layout: _Layout) -> tuple[list[pa.Array], dict[int, str]]:
+def _with_end(block: bytes) -> bytes:
+    return block if block.endswith(b"\n") else block + b"\n"
+
+
+def _parse_block(block: bytes, layout: _Layout) -> tuple[list[Fields], dict[int, str]]:
     """The columns of a block, and the rows of another width: what is wrong with each."""
-    ragged: dict[int, str] = {}
     if not block[:_FIRST_BYTES].strip(b"\r\n") and not block.strip(b"\r\n"):
-        return [], ragged
-
-    whole = block if block.endswith(b"\n") else block + b"\n"
+        return [], {}
+    whole = _with_end(block)
     # Arrow ends a row at a carriage return, and cannot tell Python of a row of another width that is not UTF-8.
-    if block.count(b"\r") == block.count(b"\r\n") and _is_text(block):
-        return _parse_rows(whole, layout, ragged), ragged
+    is_text = _is_text(block)
+    if (b"\r" not in block or block.count(b"\r") == block.count(b"\r\n")) and is_text:
+        return _parse_rows(whole, layout, is_text)
     records = list(layout.records(whole))
     faults = {i: fault for i, record in enumerate(records) if (fault := layout.find_fault(record))}
     kept = [i for i in range(len(records)) if i not in faults]
     if not kept:
-        return [pa.array([], pa.binary())] * layout.width, faults
-    columns = _parse_rows(b"".join(records[i] for i in kept), layout, ragged)
+        return [_of_arrow(pa.array([], pa.binary()), True)] * layout.width, faults
+    columns, ragged = _parse_rows(b"".join(records[i] for i in kept), layout, is_text)
     return columns, faults | {kept[i]: fault for i, fault in ragged.items()}
 
 
@@ -97,21 +100,51 @@ def _is_text(block: bytes) -> bool:
     return True
 
 
-def _parse_rows(block: bytes, layout: _Layout, ragged: dict[int, str]) -> list[pa.Array]:
+def _parse_rows(block: bytes, layout: _Layout, is_text: bool) -> tuple[list[Fields], dict[int, str]]:
     """The columns of rows; those of another width are left out, and noted."""
+    if not layout.quotes:
+        return _find_fields(block, ord(layout.delimiter), layout.width, is_text)
+    ragged: dict[int, str] = {}
 
     def skip(row: Any) -> str:
-        ragged[row.number - 1] = f"{row.actual_columns} columns, not {row.expected_columns} as before"
+        ragged[row.number - 1] = _tell_width(row.actual_columns, row.expected_columns)
         return "skip"
 
     table = pcsv.read_csv(pa.BufferReader(block), *layout.options(skip))
-    return [c.combine_chunks() for c in table.columns]
+    return [_of_arrow(c.combine_chunks(), is_text) for c in table.columns], ragged
+
+
+def _tell_width(actual: int, expected: int) -> str:
+    return f"{actual} columns, not {expected} as before"
+
+
+def _of_arrow(column: pa.Array, is_text: bool) -> Fields:
+    data, offsets = string_bytes(column)
+    return Fields(data, offsets[:-1], offsets[1:], is_text)
+
+
+def _find_fields(
+    block: bytes, delimiter: int, width: int, is_text: bool, empty: bool = False
+) -> tuple[list[Fields], dict[int, str]]:
+    """The columns of lines without quotes, where they stand."""
+    data, lines = np.frombuffer(block, np.uint8), block.count(b"\n")
+    begins, ends = np.empty((width, lines), np.int64), np.empty((width, lines), np.int64)
+    room = _FEW_RAGGED
+    while True:
+        ragged = np.empty((2, room), np.int64)
+        good, bad = kernels.find_fields(data, delimiter, empty, begins, ends, ragged)
+        if bad <= room:
+            break
+        room = bad
+    columns = [Fields(data, begins[i, :good], ends[i, :good], is_text) for i in range(width)]
+    numbers, widths = ragged[:, :bad].tolist()
+    return columns, {n: _tell_width(w, width) for n, w in zip(numbers, widths, strict=True)}
 
 
 def _add(
     reading: Reading,
     layout: _Layout,
-    arrays: Sequence[pa.Array],
+    arrays: Sequence[Fields],
     place: int,
     block: bytes,
     ragged: Mapping[int, str],
@@ -319,10 +352,13 @@ def _sort_out(columns: Sequence[Places]) -> tuple[Places, Places]:
     return np.flatnonzero(~bad), np.flatnonzero(bad)
 
 
-def _fault(arrays: Sequence[pa.Array], columns: Sequence[Places], row: int, types: Sequence[str]) -> str:
+def _fault(
+    arrays: Sequence[Fields | pa.Array], columns: Sequence[Places], row: int, types: Sequence[str]
+) -> str:
     """What is wrong with the first bad value of a row."""
     number = next(n for n, column in enumerate(columns) if column[row] == BAD)
-    value = arrays[number][int(row)].as_py()
+    found = arrays[number][row]
+    value = found if isinstance(found, bytes) else found.as_py()
     if value is None:
         return f"no value in column {number + 1}"
     if isinstance(value, bytes):

@@ -32,6 +32,26 @@ class FrozenTexts:
         return len(self.starts) - 1
 
 
+@dataclass(frozen=True)
+class MarkedTerms:
+    """Terms at some places, and what is known of each before it is looked up."""
+
+    data: Bytes
+    begins: Places
+    ends: Places
+    bare: bool
+    marks: NDArray[np.uint64]
+    ids: Places
+    """of integers in their shortest form"""
+
+
+def mark(data: Bytes, begins: Places, ends: Places, bare: bool) -> MarkedTerms:
+    """What can be done without a table."""
+    marks, ids = np.empty(len(begins), np.uint64), np.empty(len(begins), np.int64)
+    kernels.mark_terms(data, begins, ends, bare, marks, ids)
+    return MarkedTerms(data, begins, ends, bare, marks, ids)
+
+
 _NOTHING = FrozenTexts(np.zeros(1, np.uint64), np.empty(0, np.uint8), np.zeros(1, np.int64))
 
 
@@ -62,38 +82,57 @@ class TermTable:
 
         Bare ones are strings, without quotes and escapes.
         """
+        return self.add_marked(mark(data, begins, ends, bare))
+
+    def add_marked(self, terms: MarkedTerms) -> Places:
         if not len(self.base):
-            return self._add_own(data, begins, ends, bare)
-        ids = self.find(data, begins, ends, bare)
+            return self._add_own(terms)
+        ids = self.find(terms.data, terms.begins, terms.ends, terms.bare)
         unknown = np.flatnonzero(ids == -1)
         if len(unknown):
-            ids[unknown] = self._add_own(data, begins[unknown], ends[unknown], bare) + len(self.base)
+            rest = mark(terms.data, terms.begins[unknown], terms.ends[unknown], terms.bare)
+            ids[unknown] = self._add_own(rest) + len(self.base)
         return ids
 
     def find(self, data: Bytes, begins: Places, ends: Places, bare: bool = False) -> Places:
         """Likewise of those that are kept elsewhere; -1 for others."""
         ids = np.empty(len(begins), np.int64)
-        kernels.look_up(data, begins, ends, bare, self.base.slots, self.base.texts, self.base.starts, ids)
+        longest = int((ends - begins).max(initial=0))
+        scratch = np.empty(2 * longest + 2, np.uint8)
+        base = self.base
+        kernels.look_up(data, begins, ends, bare, base.slots, base.texts, base.starts, ids, scratch)
         return ids
 
-    def _add_own(self, data: Bytes, begins: Places, ends: Places, bare: bool) -> Places:
-        ids = np.empty(len(begins), np.int64)
+    def _add_own(self, terms: MarkedTerms) -> Places:
         done = 0
         while True:
             table = (self._slots, self._texts, self._starts, self._size)
-            done = kernels.intern(data, begins, ends, bare, done, *table, ids)
-            if done == len(begins):
-                return ids
-            self._grow(2 * int(ends[done] - begins[done]) + 2)
+            done = kernels.intern(
+                terms.data, terms.begins, terms.ends, terms.bare, terms.marks, done, *table, terms.ids
+            )
+            if done == len(terms.begins):
+                return terms.ids
+            self._grow(2 * int(terms.ends[done] - terms.begins[done]) + 2)
+
+    def reserve(self, room: int) -> None:
+        """Have room for texts of so many bytes, as far as there is any; what is not written takes no memory."""
+        used = self.bytes
+        if used + room > len(self._texts):
+            try:
+                texts = np.empty(used + room, np.uint8)
+            except MemoryError:
+                return
+            texts[:used] = self._texts[:used]
+            self._texts = texts
 
     def add_texts(self, texts: pa.Array | Sequence[str]) -> Places:
         data, offsets = string_bytes(texts) if isinstance(texts, pa.Array) else list_bytes(texts)
-        return self.add(data, offsets[:-1].copy(), offsets[1:].copy())
+        return self.add(data, offsets[:-1], offsets[1:])
 
     def add_strings(self, strings: pa.Array) -> Places:
         """The ids of strings, as they are, without quotes and escapes."""
         data, offsets = string_bytes(strings)
-        return self.add(data, offsets[:-1].copy(), offsets[1:].copy(), bare=True)
+        return self.add(data, offsets[:-1], offsets[1:], bare=True)
 
     def text(self, number: int) -> str:
         texts, starts, own = (

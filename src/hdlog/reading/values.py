@@ -46,10 +46,10 @@ from hdlog.program.terms import (
 )
 from hdlog.program.types import fits
 from hdlog.reading import kernels
-from hdlog.reading.arrays import string_bytes
+from hdlog.reading.arrays import Fields
 from hdlog.reading.identifiers import INTEGER_LIMIT, INTEGER_MARK, INTEGERS
 from hdlog.reading.kernels import Places
-from hdlog.reading.term_table import TermTable
+from hdlog.reading.shared_terms import Terms
 
 BAD = int(np.iinfo(np.int64).min)
 _STRINGS = (pa.string(), pa.large_string(), pa.string_view())
@@ -137,7 +137,7 @@ def _rdflib_text(term: Any) -> str:
 # Typed values, a column at a time.
 
 
-def column_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
+def column_ids(terms: Terms, column: pa.Array, type_: str) -> Places:
     """The ids of a column of a table, by the type of the column."""
     if column.null_count:
         ids = np.full(len(column), BAD)
@@ -158,7 +158,7 @@ def column_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     return _spread_ids(value_ids(terms, distinct.dictionary.to_pylist(), type_), distinct)
 
 
-def iri_ids(terms: TermTable, column: pa.Array) -> Places:
+def iri_ids(terms: Terms, column: pa.Array) -> Places:
     """The ids of IRIs that are written without brackets."""
     all_ids = np.full(len(column), BAD)
     good = pc.match_substring_regex(column, _IRI).fill_null(False)
@@ -167,7 +167,7 @@ def iri_ids(terms: TermTable, column: pa.Array) -> Places:
     return all_ids
 
 
-def object_ids(terms: TermTable, values: Sequence[Any], type_: str) -> Places:
+def object_ids(terms: Terms, values: Sequence[Any], type_: str) -> Places:
     """The ids of Python objects."""
     kinds = set(map(type, values))
     if kinds <= _TERMS:
@@ -190,7 +190,7 @@ def _spread_ids(ids: Places, column: pa.DictionaryArray) -> Places:
     return spread
 
 
-def _integer_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
+def _integer_ids(terms: Terms, column: pa.Array, type_: str) -> Places:
     numbers: Places = column.cast(pa.int64(), safe=False).to_numpy(zero_copy_only=False)
     large = (numbers <= -INTEGER_LIMIT) | (numbers >= INTEGER_LIMIT)
     if pa.types.is_uint64(column.type):
@@ -205,12 +205,12 @@ def _integer_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
     return ids
 
 
-def value_ids(terms: TermTable, values: Sequence[Any], type_: str) -> Places:
+def value_ids(terms: Terms, values: Sequence[Any], type_: str) -> Places:
     """The ids of Python values, each looked at by itself."""
     return _intern_texts(terms, [_convert_value(value, type_) for value in values])
 
 
-def _intern_texts(terms: TermTable, texts: Sequence[str | None]) -> Places:
+def _intern_texts(terms: Terms, texts: Sequence[str | None]) -> Places:
     ids = np.full(len(texts), BAD)
     good = [number for number, text in enumerate(texts) if text is not None]
     ids[good] = terms.add_texts([text for text in texts if text is not None])
@@ -250,33 +250,24 @@ _WRITTEN_TIME = (
 )
 
 
-def text_ids(terms: TermTable, column: pa.Array, type_: str) -> Places:
+def text_ids(terms: Terms, column: Fields, type_: str) -> Places:
     """The ids of values that are written as UTF-8."""
-    if type_ == "symbol" and _is_utf8(column):
-        return terms.add_strings(column)
-    data, offsets = string_bytes(column)
-    ids = kernels.integers(data, offsets, _MOST_DIGITS.get(type_, 0))
+    if type_ == "symbol" and column.is_text:
+        return terms.add(column.data, column.begins, column.ends, bare=True)
+    ids = kernels.integers(column.data, column.begins, column.ends, _MOST_DIGITS.get(type_, 0))
     if type_ == "unsigned":
         ids[(ids != 0) & (ids < INTEGERS)] = BAD
     others = ids == 0
     if others.any():
-        rest = column if others.all() else column.filter(pa.array(others))
+        rest = column.array(others)
         distinct = rest.dictionary_encode()
         ids[others] = _spread_ids(_written_ids(terms, distinct.dictionary, type_), distinct)
     return ids
 
 
-def _is_utf8(column: pa.Array) -> bool:
+def _written_ids(terms: Terms, values: pa.Array, type_: str) -> Places:
     try:
-        column.cast(pa.string())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _written_ids(terms: TermTable, values: pa.Array, type_: str) -> Places:
-    try:
-        texts = values.cast(pa.string())
+        texts = values.cast(pa.large_string()).cast(pa.string())
     except pa.ArrowInvalid:
         return _intern_texts(terms, [_decode_text(v, type_) for v in values.to_pylist()])
     if type_ in ("", "any"):

@@ -6,11 +6,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from hdlog.errors import WriteError
 from hdlog.program.model import Predicate
@@ -18,6 +21,8 @@ from hdlog.program.ntriples import is_iri
 from hdlog.program.terms import RDF_TYPE
 from hdlog.reading.arrays import string_bytes
 from hdlog.reading.identifiers import INTEGER_MARK
+from hdlog.writing.kernels import count_bytes
+from hdlog.writing.rows import write_rows
 from hdlog.writing.sheets import Columns, Sheet
 from hdlog.writing.values import INTEGERS
 
@@ -85,45 +90,61 @@ def write_triples(
             continue
         wrong = 0
         for columns in sheet.batches():
-            texts = [_terms(column) for column in columns]
-            good = _may_be_written(sheet.predicate, texts)
-            if not pc.all(good).as_py():
-                wrong += len(good) - int(pc.sum(good).as_py() or 0)
-                texts = [column.filter(good) for column in texts]
+            good = _may_be_written(sheet.predicate, columns)
+            if not good.all():
+                wrong += len(good) - int(good.sum())
+                columns = [column.filter(pa.array(good)) for column in columns]
             if format_ == "trig" and sheet.predicate.has_graph:
-                _write_graphs(sheet.predicate, texts, out)
+                _write_graphs(sheet.predicate, columns, out)
             else:
-                write_texts(out, _triples(sheet.predicate, texts))
-            count += len(texts[0])
+                _write_lines(sheet.predicate, columns, out)
+            count += len(columns[0])
         if wrong:
             what = "subject or graph" if sheet.predicate.has_graph else "subject"
             left.append(f"{wrong:,} facts of {sheet.predicate} are no triples: their {what} is a literal")
     return count, left
 
 
-def _may_be_written(predicate: Predicate, texts: Columns) -> pa.Array:
+def _may_be_written(predicate: Predicate, columns: Columns) -> NDArray[np.bool_]:
     """Which facts have a subject, and a graph, that is no literal."""
-    nodes = [texts[0], *(texts[-1:] if predicate.has_graph else [])]
-    good = [pc.invert(pc.starts_with(column, '"')) for column in nodes]
-    return good[0] if len(good) == 1 else pc.and_(*good)
+    nodes = [columns[0], *(columns[-1:] if predicate.has_graph else [])]
+    return np.asarray(np.logical_and.reduce([_are_nodes(column) for column in nodes]))
 
 
-def _triples(predicate: Predicate, texts: Columns) -> pa.Array:
+def _are_nodes(column: pa.Array) -> NDArray[np.bool_]:
+    if column.type == INTEGERS:
+        return np.zeros(len(column), np.bool_)
+    literals = pc.starts_with(column.dictionary, '"').to_numpy(zero_copy_only=False)
+    return np.asarray(~literals[column.indices.to_numpy(zero_copy_only=False)])
+
+
+def _write_lines(predicate: Predicate, columns: Columns, out: IO[bytes]) -> None:
     """The lines of facts that are triples, or quads."""
-    graph = [" ", texts[-1]] if predicate.has_graph else []
     plain = predicate.without_graph()
     if plain.arity == 1:
-        return _join(texts[0], f" <{RDF_TYPE}> <{plain.name}>", *graph, " .\n")
-    return _join(texts[0], f" <{plain.name}> ", texts[1], *graph, " .\n")
+        between = [f" <{RDF_TYPE}> <{plain.name}>"]
+    else:
+        between = [f" <{plain.name}> ", ""]
+    if predicate.has_graph:
+        between = [*between[:-1], f"{between[-1]} ", ""]
+    between[-1] += " .\n"
+    # A number is written as the literal it stands for: what opens it comes behind what is before it.
+    opening = ['"' if column.type == INTEGERS else "" for column in columns]
+    closing = [INTEGER_MARK if column.type == INTEGERS else "" for column in columns]
+    behind = [
+        close + text + then for close, text, then in zip(closing, between, [*opening[1:], ""], strict=True)
+    ]
+    write_rows(out, columns, opening[0], behind)
 
 
-def _write_graphs(predicate: Predicate, texts: Columns, out: IO[bytes]) -> None:
+def _write_graphs(predicate: Predicate, columns: Columns, out: IO[bytes]) -> None:
     """The triples of each graph between brackets; a graph may have several of them."""
-    graphs = texts[-1].dictionary_encode()
-    for number, name in enumerate(graphs.dictionary.to_pylist()):
-        own = pc.equal(graphs.indices, number)
-        out.write(f"{name} {{\n".encode())
-        write_texts(out, _triples(predicate.without_graph(), [c.filter(own) for c in texts[:-1]]))
+    graphs = columns[-1]
+    codes = graphs.indices.to_numpy(zero_copy_only=False)
+    for number in np.unique(codes).tolist():
+        own = pa.array(codes == number)
+        out.write(f"{graphs.dictionary[number].as_py()} {{\n".encode())
+        _write_lines(predicate.without_graph(), [c.filter(own) for c in columns[:-1]], out)
         out.write(b"}\n")
 
 
@@ -148,7 +169,7 @@ def _fact_line(predicate: Predicate, row: Sequence[str]) -> str:
 
 def _terms(column: pa.Array) -> pa.Array:
     if column.type != INTEGERS:
-        return column
+        return column.dictionary.take(column.indices)
     return _join('"', column.cast(pa.string()).cast(pa.large_string()), INTEGER_MARK)
 
 
@@ -182,17 +203,21 @@ def write_table(
         return
     if header:
         out.write((delimiter.join(_quote_name(n, delimiter, quotes) for n in header) + "\n").encode())
+    behind = [delimiter] * (sheet.predicate.arity - 1) + ["\n"]
+    convert = _quote_texts if quotes else partial(_check_unquoted, sheet)
+    known: list[pa.Array | None] = [None] * sheet.predicate.arity
     for columns in sheet.make_texts():
-        shown = [
-            _quote_texts(c, delimiter) if quotes else _check_unquoted(sheet, c, delimiter) for c in columns
-        ]
+        for i, column in enumerate(columns):
+            if column.type != INTEGERS and known[i] is None:
+                known[i] = convert(column.dictionary, delimiter)
         if ordered:
-            order = _order(sheet, columns)
-            shown = [column.take(order) for column in shown]
-        parts: list[pa.Array | str] = []
-        for column in shown:
-            parts += [column, delimiter]
-        write_texts(out, _join(*parts[:-1], "\n"))
+            order = _order(columns)
+            columns = [column.take(order) for column in columns]
+        shown = [
+            c if texts is None else pa.DictionaryArray.from_arrays(c.indices, texts)
+            for c, texts in zip(columns, known, strict=True)
+        ]
+        write_rows(out, shown, "", behind)
 
 
 def write_columns(table: pa.Table, out: IO[bytes], delimiter: str) -> None:
@@ -213,24 +238,37 @@ def _as_texts(column: pa.Array) -> pa.Array:
         return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.large_string())
 
 
-def _order(sheet: Sheet, columns: Columns) -> pa.Array:
-    """Rows by value: numbers by their size."""
-    table = pa.table(
-        {
-            str(i): pc.cast(c, INTEGERS) if kind == INTEGERS else c
-            for i, (c, kind) in enumerate(zip(columns, sheet.types, strict=True))
-        }
-    )
-    return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
+def _order(columns: Columns) -> pa.Array:
+    """Rows by value: numbers by their size, texts as they are sorted."""
+    keys = [_rank(column) for column in columns]
+    return pa.array(np.lexsort(keys[::-1]))
+
+
+def _rank(column: pa.Array) -> NDArray[np.int64]:
+    if column.type == INTEGERS:
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    order = pc.sort_indices(column.dictionary).to_numpy(zero_copy_only=False)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return np.asarray(ranks[column.indices.to_numpy(zero_copy_only=False)])
 
 
 def _make_special_pattern(delimiter: str) -> str:
     return rf'["\n\r{re.escape(delimiter)}]'
 
 
+def _have_any(texts: pa.Array, characters: str) -> bool:
+    """Whether one of some ASCII characters is in any text; a fraction of what a regular expression takes."""
+    data, starts = string_bytes(texts)
+    wanted = np.resize(np.frombuffer(characters.encode(), np.uint8), 4)
+    return count_bytes(data[starts[0] : starts[-1]], wanted) > 0
+
+
 def _quote_texts(texts: pa.Array, delimiter: str) -> pa.Array:
     """As RFC 4180 has it: values in quotes where they need them; an empty one, too, to tell it from none."""
-    needs = pc.or_(pc.match_substring_regex(texts, _make_special_pattern(delimiter)), pc.equal(texts, ""))
+    needs = pc.equal(texts, "")
+    if _have_any(texts, f'"\n\r{delimiter}'):
+        needs = pc.or_(pc.match_substring_regex(texts, _make_special_pattern(delimiter)), needs)
     if not pc.any(needs).as_py():
         return texts
     some = pc.replace_substring(texts.filter(needs), '"', '""')
@@ -244,8 +282,8 @@ def _quote_name(name: str, delimiter: str, quotes: bool) -> str:
 
 
 def _check_unquoted(sheet: Sheet, texts: pa.Array, delimiter: str) -> pa.Array:
-    bad = pc.match_substring_regex(texts, rf"[\n\r{re.escape(delimiter)}]")
-    if pc.any(bad).as_py():
+    if _have_any(texts, f"\n\r{delimiter}"):
+        bad = pc.match_substring_regex(texts, rf"[\n\r{re.escape(delimiter)}]")
         value = texts.filter(bad)[0].as_py()
         raise WriteError(
             f"{sheet.predicate.name}: the value {value!r} has a line end or a delimiter in it, and a table without quotes "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,16 +15,28 @@ from hdlog.reading.tables import HOLDS, IRIS, KIND, PREDICATE, STRINGS
 from hdlog.writing.values import INTEGERS, TEXTS, column_type, convert_column, plain_texts
 
 Columns = list[pa.Array]
-"""A column of integers has numbers of 64 bits, any other N-Triples terms as large strings."""
+"""A column of integers has numbers of 64 bits, any other N-Triples terms as large strings, encoded by a dictionary that has each of them once."""
+
+
+_BATCH = 1 << 20
+"""Rows that are written at once."""
 
 
 @dataclass
 class Sheet:
     predicate: Predicate
     rows: int
-    batches: Callable[[], Iterator[Columns]]
+    decode: Callable[[], Columns]
     names: tuple[str, ...] = ()
     """of the columns, as they are declared"""
+
+    def batches(self) -> Iterator[Columns]:
+        """The columns, some rows at a time; in all of them a column has the same type, and the same dictionary."""
+        columns = self.decode()
+        if "_profiles" not in vars(self):
+            self._profiles = list(map(_profile, columns))
+        for start in range(0, self.rows if columns else min(1, self.rows), _BATCH):
+            yield [column.slice(start, _BATCH) for column in columns]
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -53,37 +66,45 @@ class Sheet:
     @cached_property
     def _profiles(self) -> list[tuple[pa.DataType, str]]:
         """The type of each column, and the kind of term that its texts stand for if they all do; from all its terms."""
-        distinct: list[pa.Array | None] = [None] * self.predicate.arity
-        numbers = [False] * self.predicate.arity
-        for columns in self.batches():
-            for i, column in enumerate(columns):
-                if column.type == INTEGERS:
-                    numbers[i] = True
-                else:
-                    known = distinct[i]
-                    several = column.unique()
-                    distinct[i] = several if known is None else pa.concat_arrays([known, several]).unique()
-        return [_profile(texts, whole) for texts, whole in zip(distinct, numbers, strict=True)]
+        return list(map(_profile, self.decode()))
 
     def make_tables(self) -> Iterator[pa.Table]:
         """Batches of values, as every tool knows them."""
+        convert = _Once(_values)
         for columns in self.batches():
-            yield pa.table(
-                [_values(c, t) for c, t in zip(columns, self.types, strict=True)], schema=self.schema
-            )
+            values = [convert(i, c, t) for i, (c, t) in enumerate(zip(columns, self.types, strict=True))]
+            yield pa.table(values, schema=self.schema)
 
     def make_texts(self) -> Iterator[Columns]:
-        """Batches of texts: digits, IRIs, lexical forms."""
+        """Batches of numbers, and of texts, encoded by a dictionary: IRIs, lexical forms."""
+        convert = _Once(lambda texts, _: plain_texts(texts))
         for columns in self.batches():
-            yield [_texts(column) for column in columns]
+            yield [convert(i, column, None) for i, column in enumerate(columns)]
 
 
-def _profile(texts: pa.Array | None, with_numbers: bool) -> tuple[pa.DataType, str]:
-    if texts is None:
-        return (INTEGERS, "") if with_numbers else (TEXTS, STRINGS)
+class _Once:
+    """Columns with other values in their dictionaries, each dictionary converted once."""
+
+    def __init__(self, convert: Callable[[pa.Array, Any], pa.Array]) -> None:
+        self._convert = convert
+        self._made: dict[int, pa.Array] = {}
+
+    def __call__(self, number: int, column: pa.Array, kind: pa.DataType | None) -> pa.Array:
+        if column.type == INTEGERS:
+            return column
+        if number not in self._made:
+            self._made[number] = self._convert(column.dictionary, kind)
+        values = self._made[number]
+        if kind is not None:
+            return values.take(column.indices)
+        return pa.DictionaryArray.from_arrays(column.indices, values)
+
+
+def _profile(column: pa.Array) -> tuple[pa.DataType, str]:
+    if column.type == INTEGERS:
+        return INTEGERS, ""
+    texts = column.dictionary
     kind = column_type(texts)
-    if with_numbers and kind != INTEGERS:
-        return TEXTS, ""
     if kind == TEXTS:
         if pc.all(pc.starts_with(texts, "<")).as_py():
             return TEXTS, IRIS
@@ -92,14 +113,5 @@ def _profile(texts: pa.Array | None, with_numbers: bool) -> tuple[pa.DataType, s
     return kind, ""
 
 
-def _values(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if column.type == INTEGERS:
-        return column if kind == INTEGERS else column.cast(kind)
-    encoded = column.dictionary_encode()
-    return convert_column(encoded.dictionary, kind).cast(kind).take(encoded.indices)
-
-
-def _texts(column: pa.Array) -> pa.Array:
-    if column.type == INTEGERS:
-        return column.cast(pa.string()).cast(pa.large_string())
-    return plain_texts(column)
+def _values(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    return convert_column(texts, kind).cast(kind)

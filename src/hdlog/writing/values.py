@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hdlog.program.functions import INTEGER_TYPES, MAX_INTEGER, MIN_INTEGER, NoValue, number, truth
 from hdlog.program.ntriples import parse_term
@@ -107,10 +108,14 @@ def _tests() -> dict[type, Callable[[Any], pa.DataType]]:
 
 def column_type(texts: pa.Array) -> pa.DataType:
     """The type of a column with these N-Triples terms, each of them once."""
+    typed = pc.and_(pc.starts_with(texts, '"'), pc.ends_with(texts, ">"))
+    if not pc.all(typed).as_py():
+        return TEXTS
+    alike = _shared_type(texts)
+    if alike is not None:
+        return alike
     kinds: set[pa.DataType] = set()
     for text in texts.to_pylist():
-        if text[0] != '"' or text[-1] == '"' or "@" in text[text.rindex('"') :]:
-            return TEXTS
         value = plain_value(parse_term(text))
         kinds.add(_tests().get(type(value), lambda _: TEXTS)(value))
         if TEXTS in kinds or (len(kinds) > 1 and not all(map(pa.types.is_decimal, kinds))):
@@ -120,8 +125,34 @@ def column_type(texts: pa.Array) -> pa.DataType:
     return kinds.pop() if kinds else TEXTS
 
 
+_ARROW_TYPES = {XSD_DOUBLE: DOUBLES, XSD_DATE: pa.date32()}
+"""Types whose values Arrow reads from the forms that terms are kept in, but for some."""
+
+
+def _shared_type(texts: pa.Array) -> pa.DataType | None:
+    """The type of terms that all have the same datatype, where Arrow can read them all."""
+    if not len(texts):
+        return TEXTS
+    mark = texts[0].as_py().rpartition('"')[2]
+    kind = _ARROW_TYPES.get(mark[3:-1])
+    if kind is None or not pc.all(pc.ends_with(texts, mark)).as_py():
+        return None
+    return None if _read_plain(texts, kind) is None else kind
+
+
+def _read_plain(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    try:
+        return plain_texts(texts).cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
 def convert_column(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """N-Triples terms as values of a type that fits them all."""
     if kind == TEXTS:
         return plain_texts(texts)
+    if kind in _ARROW_TYPES.values():
+        values = _read_plain(texts, kind)
+        if values is not None:
+            return values
     return pa.array([plain_value(parse_term(text)) for text in texts.to_pylist()], kind)
