@@ -59,6 +59,8 @@ class Numbers:
     """and the difference is more than this"""
     patience: float = 4.0
     """a rule may make so many times the rows that were expected of it before another way to evaluate it is looked for"""
+    worth_asking: float = 2.0
+    """rows that joins make, for each fact of the body, before a tree is looked for: that takes a look at all of these"""
     worth_trying: float = 0.25
     """a tree is tried if it is estimated to cost no more than the joins have made, or than this share of what they are estimated to make"""
     trial: float = 0.5
@@ -69,6 +71,8 @@ class Numbers:
     """facts to a value, on average, up to which a column is taken for one without hubs"""
 
     # How bodies are matched (maintenance/).
+    worth_adding: float = 6.0
+    """matches to each fact that a rule derives, from which on equal ones are added up on the way to it"""
     many_rows: int = 1000
     """rows from which on another start than the delta is looked for, and equal rows are added up"""
     upheaval: float = 1.0
@@ -105,6 +109,14 @@ class Numbers:
     """rules that want each another constant of a predicate, from which on those are looked up that a change reaches"""
     many_members: int = 30
     """members of a group, on average, from which on adding them up on arrays is faster than one by one"""
+
+    # The mixed engine (engines/mixed/); chosen by `make bench-spark`.
+    near_rows: int = 1_000_000
+    """facts of a table up to which it is in the process"""
+    near_share: int = 4
+    """a table comes back from Spark when it has so many times less"""
+    near_result: int = 200_000
+    """rows of a result up to which it comes to the process"""
 
     # Spark (engines/spark/); chosen by `make bench-spark`.
     broadcast: int = 500_000

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hdlog.engines.decode import FactTable
     from hdlog.engines.encoding import Dictionary, Ids
     from hdlog.reading.chunks import Chunk
+    from hdlog.reading.shared_terms import SharedTerms
 
 R = TypeVar("R")
 """a relation of the engine"""
@@ -251,6 +252,9 @@ class InAndOut(Protocol[R_contra, F, T_contra]):
     def facts_from_columns(self, columns: Sequence[Ids], rows: int) -> F:
         """Facts from columns of ids, each row once."""
 
+    def share_terms(self) -> SharedTerms | None:
+        """A table of terms for all who read at once, if the engine gives their numbers ids faster than those of chunks."""
+
     def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, F]:
         """Facts that have been read, each once."""
 
@@ -280,7 +284,7 @@ Core = list[tuple[float, dict[str, float]]]
 """For each atom of a join how many of its facts can match, and how many values of each variable these have."""
 
 
-class Hints(Generic[F, T]):
+class Hints(Generic[R_contra, F, T]):
     """What is worth while on one engine and not on another. None of it changes what comes out."""
 
     def in_one_piece(self, version: Version[F, T]) -> Version[F, T]:
@@ -305,6 +309,17 @@ class Hints(Generic[F, T]):
         """Whether the engine knows how many rows it makes, so that a rule can be evaluated in another way where they become too many."""
         return False
 
+    def is_counted(self, relation: R_contra) -> bool:
+        """Whether it is known how many rows a relation has, not just about how many."""
+        return False
+
+    def known_rows(self, facts: F) -> int:
+        """How many facts there are, as far as that is known without computing anything; 0 otherwise."""
+        return 0
+
+    def look_ahead(self, wanted: Sequence[tuple[T, F]]) -> None:
+        """These facts are about to be looked up in these tables, or added or taken."""
+
     def take_care(self) -> None:
         """Take nothing for granted in the update that follows: it cannot be run again."""
 
@@ -323,4 +338,4 @@ class Engine(
     Protocol[R, F, T],
 ):
     @property
-    def hints(self) -> Hints[F, T]: ...
+    def hints(self) -> Hints[R, F, T]: ...

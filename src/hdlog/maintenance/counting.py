@@ -32,6 +32,8 @@ def count(
     engine = moments.engine
     has_rules = component.kept or component.fresh or component.gone
     derived = difference(component, moments, evaluation, revision) if has_rules else {}
+    if len(derived) > 1:
+        engine.hints.look_ahead([(moments.kept.table(p), facts) for p, facts in derived.items()])
     for predicate in component.predicates:
         nothing = engine.no_facts(predicate.arity)
         assertions, signed = asserted.get(predicate, nothing), derived.get(predicate, nothing)

@@ -136,6 +136,7 @@ def change_foundations(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> tu
     """Assertions and non-recursive supports, exactly; the facts that lost and gained them all."""
     engine = run.engine
     derived = difference(run.component, run.moments, run.evaluation, run.revision)
+    _look_ahead(run, derived)
     lost: FactSets[F] = {}
     gained: FactSets[F] = {}
     for p in dict.fromkeys((*asserted, *derived)):
@@ -265,6 +266,7 @@ class _Rules(Generic[R, F, T]):
 
 def _shrink(run: Run[R, F, T], derived: Mapping[Predicate, F]) -> FactSets[F]:
     """Take derivations back; the live facts that have nothing but recursive support now."""
+    _look_ahead(run, derived)
     return _drop_empty(
         run, {p: run.engine.shrink(run.kept.table(p), facts, "recursive") for p, facts in derived.items()}
     )
@@ -272,9 +274,14 @@ def _shrink(run: Run[R, F, T], derived: Mapping[Predicate, F]) -> FactSets[F]:
 
 def _grow(run: Run[R, F, T], derived: Mapping[Predicate, F]) -> FactSets[F]:
     """Count derivations; the facts that were not there before."""
+    _look_ahead(run, derived)
     return _drop_empty(
         run, {p: run.engine.grow(run.kept.table(p), facts, "recursive") for p, facts in derived.items()}
     )
+
+
+def _look_ahead(run: Run[R, F, T], facts: Mapping[Predicate, F]) -> None:
+    run.engine.hints.look_ahead([(run.kept.table(p), f) for p, f in facts.items()])
 
 
 def _join(run: Run[R, F, T], a: FactSets[F], b: FactSets[F]) -> FactSets[F]:

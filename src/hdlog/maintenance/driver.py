@@ -150,6 +150,8 @@ class Driver(Generic[R, F, T]):
     def _sign(self, added: Mapping[Predicate, F], removed: Mapping[Predicate, F]) -> dict[Predicate, F]:
         """E- := (E- in E) \\ E+ with -1, E+ := E+ \\ E with +1."""
         engine = self.engine
+        given = [(p, facts) for side in (added, removed) for p, facts in side.items()]
+        engine.hints.look_ahead([(self.kept.table(p), facts) for p, facts in given])
         signed = {}
         for p in dict.fromkeys((*added, *removed)):
             table = self.kept.table(p)

@@ -37,6 +37,7 @@ class Matcher(Generic[R, F, T]):
         """`in_node`: the body of a node, whose cyclic atoms are joined one variable at a time."""
         self.engine = engine
         self.meter = meter or Meter()
+        self.rule = rule
         self.body = Body(rule)
         self.tuning = tuning
         self.meets = in_node and tuning.worst_case_optimal
@@ -47,6 +48,10 @@ class Matcher(Generic[R, F, T]):
         """with the sizes that each was made for"""
         self.rows: dict[Start, list[int]] = {}
         """how many rows each step made, at most"""
+
+    def in_a_node(self) -> Matcher[R, F, T]:
+        """Another for the same body, which matches it as that of a node."""
+        return Matcher(self.engine, self.rule, self.tuning, True, self.meter)
 
     def match_delta(self, number: int, delta: F, versions: list[Version[F, T]]) -> R:
         """The matches that use a fact of `delta` for literal `number`; `versions` says where the others are matched."""

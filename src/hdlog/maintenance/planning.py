@@ -34,6 +34,8 @@ class Planned(Generic[F, T]):
     module: Module[F, T]
     plan: RulePlan | None = None
     sizes: Sizes | None = None
+    bound: float = 0.0
+    """rows that its joins may make before a tree is looked for, as they were the better way when one was"""
 
     @property
     def written(self) -> RulePlan | None:
@@ -176,10 +178,25 @@ class Planning(Generic[R, F, T]):
             known = self._may_go_over[rule] = self.is_revisable(rule) and may_multiply(rule)
         return known
 
+    def find_bound(self, rule: Rule) -> float:
+        """Rows that the joins of a rule may make because no tree was better when they had made as many, over facts like these."""
+        planned = self.rules[rule]
+        if planned.sizes is None or self._have_drifted(planned.sizes, self.find_sizes(rule)):
+            return 0.0
+        return planned.bound
+
+    def keep_bound(self, rule: Rule, bound: float) -> None:
+        """For the updates to come."""
+        planned = replace(self.rules[rule], bound=bound, sizes=self.find_sizes(rule))
+        set_noted(self.engine, self.rules, rule, planned)
+
+    def find_sizes(self, rule: Rule) -> dict[Predicate, int]:
+        """How many facts the predicates of a body have by now."""
+        return {p: self.engine.size(self.kept.table(p)) for p, _ in self.rules[rule].module.sources}
+
     def change_module(self, rule: Rule, module: Module[F, T], plan: RulePlan) -> None:
         """In the midst of an update."""
-        sizes = {p: self.engine.size(self.kept.table(p)) for p, _ in module.sources}
-        set_noted(self.engine, self.rules, rule, Planned(module, plan, sizes))
+        set_noted(self.engine, self.rules, rule, Planned(module, plan, self.find_sizes(rule)))
         self._has_changed = True
 
     def find_users(self, predicate: Predicate) -> list[Rule]:

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic
 
 from hdlog.engines.protocol import F, R, T, Version
-from hdlog.maintenance.changes import Change, Changes, Heads, Module
+from hdlog.maintenance.changes import Change, Changes, Heads, Module, is_void
 from hdlog.maintenance.components import Component, nodes_of
 from hdlog.maintenance.counting import count_view
 from hdlog.maintenance.evaluation import Evaluation
@@ -97,16 +97,23 @@ class Revision(Generic[R, F, T]):
         if rule not in self._accounts:
             plan = self.planning.rules[rule].plan
             estimate = plan.costs[0] if plan is not None and plan.costs is not None else 0.0
-            bound = max(self.numbers.few_rows, self.numbers.patience * estimate)
+            known = self.planning.find_bound(rule)
+            bound = max(self.numbers.few_rows, self.numbers.patience * estimate, known)
             self._accounts[rule] = Account(bound, joined=bound)
         return self._accounts[rule]
 
     def _ask_joins(self, rule: Rule, recursive: bool, rows: int) -> float:
         """The joins of a rule become many: whether a tree is better."""
         account = self._account(rule)
+        # What is known of the facts of a body is found by looking at all of them.
+        worth = self.numbers.worth_asking * sum(self.planning.find_sizes(rule).values())
+        if rows < worth:
+            account.bound = worth
+            return worth
         tree = plan_tree(rule, self.planning.statistics({}), self.planning.tuning, recursive, rows)
         if tree is None:
             account.raise_bound(rows, self.numbers.patience)
+            self.planning.keep_bound(rule, account.bound)
             return account.bound
         account.joined = rows
         account.yielded = self.evaluation.yielded[rule]
@@ -202,16 +209,19 @@ class Revision(Generic[R, F, T]):
         """Have a node with what it kept before the update, what it has in this round, and how it changes by it."""
         engine, arity = self.engine, node.predicate.arity
         old = node.all_rows({read: run.find_old(read) for read in node.reads})
-        sides = {read: round_[read] for read in node.reads}
-        now = node.all_rows({read: round_.find_now(change) for read, change in sides.items()})
-        delta = node.changed_rows(round_)
+        changes = {read: round_[read] for read in node.reads}
+        including = node.all_rows({read: change.including for read, change in changes.items()})
+        if any(positive and is_void(engine, changes[p, positive].without) for p, positive in node.reads):
+            delta, without = including, engine.no_facts(arity)
+        else:
+            delta = node.changed_rows(round_)
+            without = engine.keep(engine.plus([including, engine.negate(delta)], arity))
+        now = including if round_.grows else without
         self.planning.add_view(node, old)
         run.moments.add_to_view(node.predicate, engine.keep(engine.plus([now, engine.negate(old)], arity)))
-        other = engine.keep(engine.plus([now, engine.negate(delta) if round_.grows else delta], arity))
         nothing = engine.table(arity)
-        after, before = Version(nothing, (now,)), Version(nothing, (other,))
-        without, including = (before, after) if round_.grows else (after, before)
-        round_.set_change(node, Change(delta, lambda: without, lambda: including))
+        sides = Version(nothing, (without,)), Version(nothing, (including,))
+        round_.set_change(node, Change(delta, lambda: sides[0], lambda: sides[1]))
 
     def _maintain(self, component: Component[R, F, T], moments: Moments[R, F, T]) -> None:
         """Bring the views over finished predicates up to date."""
@@ -227,7 +237,7 @@ class Revision(Generic[R, F, T]):
     def _give_up(self, module: Module[F, T], moments: Moments[R, F, T]) -> None:
         """A tree that was tried is larger than it looked."""
         account = self._account(module.rule)
-        account.raise_bound(account.joined, self.numbers.patience**2)
+        account.raise_bound(account.joined, self.numbers.patience)
         assert isinstance(module, StandardModule)
         module.meter.most = account.bound
         moments.forget(self.planning.drop_unused())

@@ -75,10 +75,6 @@ class Round(Mapping[Read, Change[F, T]], Generic[R, F, T]):
     grows = True
     """whether what is there after the round includes its delta"""
 
-    def find_now(self, change: Change[F, T]) -> Version[F, T]:
-        """What is there after the round."""
-        return change.including if self.grows else change.without
-
     def find_change_outside(self, predicate: Predicate, positive: bool) -> Change[F, T]:
         """How a finished predicate changes."""
         raise NotImplementedError

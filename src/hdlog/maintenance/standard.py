@@ -35,6 +35,10 @@ class StandardModule(Generic[R, F, T]):
         self.tuning = tuning or Tuning()
         self.meter = meter or Meter()
         self.matcher = Matcher(engine, rule, self.tuning, in_node, self.meter)
+        self.adding = self.matcher if in_node else self.matcher.in_a_node()
+        """matches in which what nobody asks for is added up on the way, for many that make few facts"""
+        self._matches_a_fact = 0.0
+        """when there were many"""
         self.body = self.matcher.body
         self.reads = self.sources = self.body.reads
         bound = {name for literal in self.body.literals for name in literal.names}
@@ -49,6 +53,7 @@ class StandardModule(Generic[R, F, T]):
             return {} if self.engine.is_empty(delta) else dict.fromkeys(range(len(self.rule.heads)), delta)
         if self.matcher.meets and self.is_upheaval(changes):
             return self.derive_difference(changes)
+        matcher = self._choose_matcher(changes)
         matches: list[R] = []
         for i, literal in enumerate(self.body.literals):
             delta = changes[literal.read].delta
@@ -60,8 +65,26 @@ class StandardModule(Generic[R, F, T]):
                 for j, read in enumerate(self.reads)
             ]
             if not any(is_void(self.engine, versions[j]) for j in self.body.positive if j != i):
-                matches.append(self.matcher.match_delta(i, delta, versions))
-        return self._conclude(matches)
+                matches.append(matcher.match_delta(i, delta, versions))
+        heads = self._conclude(matches)
+        if matcher is not self.adding:
+            self._measure(matches, heads)
+        return heads
+
+    def _choose_matcher(self, changes: Changes[F, T]) -> Matcher[R, F, T]:
+        """The one that adds up where the last many matches made few facts, and there are many again."""
+        if self._matches_a_fact < self.tuning.numbers.worth_adding:
+            return self.matcher
+        most = max((self.engine.count(changes[read].delta) for read in self.reads), default=0)
+        return self.adding if most > self.tuning.numbers.many_rows else self.matcher
+
+    def _measure(self, matches: Sequence[R], heads: Heads[F]) -> None:
+        if not self.adding.collapses or not self.adding.meets or not self.engine.hints.counts_rows:
+            return
+        found = sum(map(self.engine.count, matches))
+        if found > self.tuning.numbers.few_rows:
+            derived = max(map(self.engine.hints.known_rows, heads.values()), default=0)
+            self._matches_a_fact = found / derived if derived else 0.0
 
     def is_upheaval(self, changes: Changes[F, T]) -> bool:
         """Whether so much changes that matching everything twice is less work than matching each delta."""

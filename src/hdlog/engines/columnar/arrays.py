@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hdlog.engines.columnar.dictionary import DOUBLE, INTEGER, PLAIN, Dictionary
 from hdlog.engines.columnar.kernels import Ids
 from hdlog.engines.columnar.relation import Relation
+from hdlog.engines.encoding import number_distinct
 from hdlog.program.functions import NoValue, common_pattern, end_of_text, number
 from hdlog.program.model import Call, Expression
 from hdlog.program.ntriples import unquote
@@ -261,9 +262,9 @@ class Arrays:
             return self._nothing()
         return found[inverse], is_string[inverse]
 
-    def _strings(self, variable: Variable) -> tuple[pa.Array, Truths, NDArray[np.int64]]:
+    def _strings(self, variable: Variable) -> tuple[pa.Array, Truths, NDArray[Any]]:
         """The different plain strings of a column, which of its different terms they are, and which of these each row has."""
-        ids, inverse = np.unique(self.relation.columns[variable.name], return_inverse=True)
+        ids, inverse = number_distinct(self.relation.columns[variable.name])
         texts = self.dictionary.texts(ids)
         is_string = np.array([t[0] == '"' and t[-1] == '"' for t in texts], np.bool_)
         return pa.array([unquote(t) for t in compress(texts, is_string)], pa.string()), is_string, inverse

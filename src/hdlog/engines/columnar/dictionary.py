@@ -17,10 +17,12 @@ from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
 from hdlog.engines.columnar.layers import Column
 from hdlog.engines.columnar.skolems import SkolemTable
 from hdlog.engines.columnar.term_source import TermSource
+from hdlog.engines.encoding import number_distinct
 from hdlog.program.ntriples import SKOLEM, SkolemPart, parse_term, skolem_parts, term_text, unquote
 from hdlog.program.terms import Constant, Literal
 from hdlog.reading.identifiers import INTEGER_MARK, INTEGERS
 from hdlog.reading.kernels import DOUBLE, INTEGER, OTHER, PLAIN
+from hdlog.reading.shared_terms import SharedTerms
 from hdlog.reading.term_table import FrozenTexts, TermTable, classify
 from hdlog.tuning import Numbers
 
@@ -73,6 +75,7 @@ class Dictionary:
     def freeze(self) -> dict[str, NDArray[Any]]:
         """All terms as arrays, to be kept elsewhere."""
         assert self._source is None, "what is kept elsewhere is there"
+        self._give_ids(len(self._terms))  # somebody may have shared the table, and failed
         texts = self._terms.freeze()
         numbers, number_slots = self._numbers.freeze()
         return {
@@ -106,8 +109,21 @@ class Dictionary:
         self.check_memory(len(array), "a list of terms")
         with self._lock:
             numbers = self._terms.add_texts(array)
-            self._give_ids()
+            self._give_ids(len(self._terms))
             return self.translate(numbers, self._text_ids)
+
+    def share(self) -> SharedTerms:
+        """The table of texts, for others to add to; `ids_of_shared` gives them ids."""
+        return SharedTerms(self._terms, self._lock)
+
+    def ids_of_shared(self, known: int) -> Column:
+        """The ids of the first texts of the table, by number."""
+        with self._lock:
+            new = known - self._known_texts
+            if new > 0:
+                self.check_memory(new, "a list of terms")
+                self._give_ids(known)
+            return self._text_ids
 
     def check_memory(self, more: int, what: str) -> None:
         """Refuse what does not fit, where there is a budget."""
@@ -124,11 +140,11 @@ class Dictionary:
         translated[inline] = self.encode_integers(numbers[inline] - np.int64(INTEGERS))
         return translated
 
-    def _give_ids(self) -> None:
-        """Ids for the texts that have none yet."""
-        first, new = self._known_texts, len(self._terms) - self._known_texts
-        if new:
-            texts = self._terms.array(first)
+    def _give_ids(self, known: int) -> None:
+        """Ids for those of the first texts that have none yet."""
+        first, new = self._known_texts, known - self._known_texts
+        if new > 0:
+            texts = self._terms.array(first)[:new]
             kinds, integers, doubles, shortest = classify(texts)
             ids = np.full(new, UNKNOWN, np.uint32)
             if self._source is not None:
@@ -327,7 +343,7 @@ class Dictionary:
 
     def terms(self, ids: Ids) -> list[Constant]:
         """The terms of ids, each of them made once."""
-        unique, inverse = np.unique(ids, return_inverse=True)
+        unique, inverse = number_distinct(ids)
         made = [parse_term(text) for text in self.texts(unique)]
         return [made[i] for i in inverse.tolist()]
 

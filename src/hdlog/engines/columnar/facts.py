@@ -62,6 +62,8 @@ def columns_of(pairs: PairTable, keys: Keys, order: Order) -> list[Ids]:
 
 
 _MOST = float(2**62)
+_MOSTLY = 4
+"""Keys that count once are sorted by themselves where no more than one in so many counts otherwise."""
 
 
 def find_largest(counts: Counts | None) -> float:
@@ -202,6 +204,12 @@ def gather(pairs: PairTable, arity: int, keys: Keys, counts: Counts | None) -> F
         return Facts(pairs, arity, keys, occurrences if len(occurrences) else None)
     if (counts == -1).all():
         return gather(pairs, arity, keys, None).negate()
+    ones = counts == 1
+    single = int(np.count_nonzero(ones))
+    if _MOSTLY * (len(keys) - single) < len(keys):
+        # Sorted without their counts they are half the bytes to move.
+        plain = gather(pairs, arity, keys[ones] if single < len(keys) else keys, None)
+        return sum_facts([plain, gather(pairs, arity, keys[~ones], counts[~ones])], pairs, arity)
     if not (keys[1:] >= keys[:-1]).all():
         keys, counts = sort_with(keys, counts)
     first = np.empty(len(keys), np.bool_)

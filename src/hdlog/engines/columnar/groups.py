@@ -13,6 +13,7 @@ from hdlog.engines.columnar.dictionary import DOUBLE, INTEGER, Dictionary
 from hdlog.engines.columnar.facts import Counts
 from hdlog.engines.columnar.kernels import Ids, Rows
 from hdlog.engines.columnar.order import order_ranks
+from hdlog.engines.encoding import number_distinct
 from hdlog.program.functions import NoValue, sum_of_doubles
 from hdlog.program.terms import double
 
@@ -94,7 +95,7 @@ def sum_members(dictionary: Dictionary, members: Members) -> Values | None:
 
 
 def find_extremes(dictionary: Dictionary, members: Members, largest: bool) -> Values:
-    unique, inverse = np.unique(members.values, return_inverse=True)
+    unique, inverse = number_distinct(members.values)
     ranks, kinds = order_ranks(dictionary, unique)
     best = np.maximum if largest else np.minimum
     at = best.reduceat(ranks[inverse], members.starts)

@@ -14,9 +14,13 @@ from hdlog.engines.encoding import encode_chunks
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Constant
 from hdlog.reading.chunks import Chunk
+from hdlog.reading.shared_terms import SharedTerms
 
 
 class InAndOut(FactSets):
+    def share_terms(self) -> SharedTerms:
+        return self.dictionary.share()
+
     def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, Facts]:
         return encode_chunks(self, chunks)
 

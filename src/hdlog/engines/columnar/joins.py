@@ -211,9 +211,10 @@ class Joins(Statistics):
             return starts[lefts], starts[lefts + np.uint32(1)]
         if (lefts[1:] >= lefts[:-1]).all():
             return ranges(keys, lefts)
-        unique, inverse = np.unique(lefts, return_inverse=True)
-        low, high = ranges(keys, unique)
-        return low[inverse], high[inverse]
+        rank = order_of(lefts)
+        low, high = np.empty(len(lefts), np.int64), np.empty(len(lefts), np.int64)
+        low[rank], high[rank] = ranges(keys, lefts[rank])
+        return low, high
 
     def have_matches(
         self, left: Relation, version: ColumnarVersion, terms: Sequence[Term]

@@ -29,6 +29,10 @@ class Column:
     def set(self, place: int, value: Any) -> None:
         self._own[place - len(self.base)] = value
 
+    def put(self, places: NDArray[Any], values: NDArray[Any]) -> None:
+        """Values at some places, none of which is kept elsewhere."""
+        self._own[places - places.dtype.type(len(self.base))] = values
+
     def __getitem__(self, places: NDArray[Any]) -> NDArray[Any]:
         if not len(self.base):
             return np.asarray(self._own[places])

@@ -33,6 +33,14 @@ class Run:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def nbytes(self) -> int:
+        arrays = (getattr(self, f.name) for f in fields(self))
+        return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+
+    def live_keys(self) -> Keys:
+        return self.keys[self.dead == 0] if len(self.dead) else self.keys
+
     def with_keys(self, keys: Keys, order: Rows | None) -> Self:
         """The same rows with other keys, in another order."""
         changes: dict[str, Any] = {"keys": keys}
@@ -143,7 +151,7 @@ class Index:
 
     @property
     def nbytes(self) -> int:
-        return sum(r.keys.nbytes + r.dead.nbytes for r in self.runs)
+        return sum(r.nbytes for r in self.runs)
 
 
 def _marks(run: Run) -> Flags:

@@ -18,6 +18,8 @@ _PLAIN = 100.0
 """Characters that an argument is taken to have which is no Skolem term."""
 Group = tuple[int, Ids, list[Ids]]
 """Skolem terms of one name and as many arguments: the id of the name, ids, arguments."""
+NamedGroup = tuple[str, Ids, list[Ids]]
+"""Likewise, with the name itself."""
 
 
 class SkolemTable:
@@ -103,30 +105,14 @@ class SkolemTable:
         return groups
 
     def spell_out(self, ids: Ids, texts: Callable[[Ids], Sequence[str]]) -> list[str]:
-        """The texts of Skolem terms; `texts` are those of other terms. What terms share is spelt out once."""
-        parts: dict[int, tuple[int, list[int]]] = {}
-        waiting = np.unique(ids)
-        while len(waiting):
-            arguments: list[Ids] = []
-            for name, members, columns in self._take_apart(self._find(waiting)):
-                rows = zip(*(c.tolist() for c in columns), strict=True) if columns else [()] * len(members)
-                parts |= {i: (name, list(row)) for i, row in zip(members.tolist(), rows, strict=True)}
-                arguments += columns
-            below = np.unique(np.concatenate(arguments)) if arguments else waiting[:0]
-            below = below[self._find(below) >= 0]
-            waiting = below[[i not in parts for i in below.tolist()]] if len(below) else below
-        others = {a for name, row in parts.values() for a in (name, *row) if a not in parts}
-        plain = np.array(sorted(others), np.uint32)
-        known = dict(zip(plain.tolist(), texts(plain), strict=True))
-        spelt: dict[int, str] = {}
-        for identifier in sorted(parts):
-            name, row = parts[identifier]
-            tokens = [skolem_token(unquote(known[name]), len(row))]
-            tokens += [spelt[a] if a in spelt else text_token(known[a]) for a in row]
-            spelt[identifier] = ".".join(tokens)
-            if len(spelt[identifier]) > MOST_CHARACTERS:
-                raise TermTooLarge(MOST_CHARACTERS)
-        return [SKOLEM + spelt[i] for i in ids.tolist()]
+        """The texts of Skolem terms; `texts` are those of other terms."""
+
+        def take_apart(some: Ids) -> list[NamedGroup]:
+            groups = self._take_apart(self._find(some[self._find(some) >= 0]))
+            names = texts(np.array([name for name, *_ in groups], np.uint32))
+            return [(unquote(n), own, args) for n, (_, own, args) in zip(names, groups, strict=True)]
+
+        return spell_out(ids, take_apart, lambda plain: [text_token(text) for text in texts(plain)])
 
     def without_unused(self, ids: Ids, unknown: np.uint32) -> SkolemTable:
         """The same with new ids: those of terms that are gone are `unknown`."""
@@ -147,3 +133,37 @@ class SkolemTable:
             kept = ids[self._ids.since(0, self._known)] != unknown
             fresh._lengths.write(0, self._lengths.since(0, self._known)[kept])
         return fresh
+
+
+def spell_out(
+    ids: Ids, take_apart: Callable[[Ids], Sequence[NamedGroup]], tokens: Callable[[Ids], Sequence[str]]
+) -> list[str]:
+    """The texts of Skolem terms; what they share is spelt out once.
+
+    `take_apart` gives those among some terms that are Skolem terms with name and arguments, `tokens` what other terms add to a text.
+    """
+    parts: dict[int, tuple[str, list[int]]] = {}
+    waiting = np.unique(ids)
+    while len(waiting):
+        arguments: list[Ids] = []
+        for name, members, columns in take_apart(waiting):
+            rows = zip(*(c.tolist() for c in columns), strict=True) if columns else [()] * len(members)
+            parts |= {i: (name, list(row)) for i, row in zip(members.tolist(), rows, strict=True)}
+            arguments += columns
+        below = np.unique(np.concatenate(arguments)) if arguments else waiting[:0]
+        waiting = below[[i not in parts for i in below.tolist()]] if len(below) else below
+    others = np.array(sorted({a for _, row in parts.values() for a in row if a not in parts}), np.uint32)
+    spelt: dict[int, str] = dict(zip(others.tolist(), tokens(others), strict=True))
+    for root in parts:
+        stack = [root]
+        while stack:
+            name, row = parts[stack[-1]]
+            missing = [a for a in row if a not in spelt]
+            if missing:
+                stack += missing
+                continue
+            text = ".".join([skolem_token(name, len(row)), *(spelt[a] for a in row)])
+            if len(text) > MOST_CHARACTERS:
+                raise TermTooLarge(MOST_CHARACTERS)
+            spelt[stack.pop()] = text
+    return [SKOLEM + spelt[i] for i in ids.tolist()]

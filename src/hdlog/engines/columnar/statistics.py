@@ -11,6 +11,7 @@ from hdlog.engines.columnar.cores import core
 from hdlog.engines.columnar.facts import Facts, Order, sum_facts
 from hdlog.engines.columnar.kernels import Ids, Keys
 from hdlog.engines.columnar.kernels.searching import agreeing_pairs
+from hdlog.engines.columnar.relation import Relation
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.protocol import Core, Hints, Version
 from hdlog.program.terms import Term
@@ -52,7 +53,7 @@ class Statistics(Context):
         return sum_facts(parts, self.pairs, version.table.arity)
 
 
-class ColumnarHints(Hints[Facts, Table]):
+class ColumnarHints(Hints[Relation, Facts, Table]):
     def __init__(self, engine: Statistics) -> None:
         self.engine = engine
 
@@ -74,6 +75,12 @@ class ColumnarHints(Hints[Facts, Table]):
     @property
     def counts_rows(self) -> bool:
         return True
+
+    def is_counted(self, relation: Relation) -> bool:
+        return True
+
+    def known_rows(self, facts: Facts) -> int:
+        return len(facts)
 
     def workers(self, changed: Iterable[Facts]) -> int:
         engine = self.engine

@@ -57,6 +57,8 @@ class Table:
         self.indexes: dict[Order, Index] = {}
         self._distinct: dict[tuple[int, ...], tuple[int, int]] = {}
         self._saved = -1
+        self.changes = 0
+        """how often it has changed"""
         self.tracking: Tracking | None = None
         """what has changed, where somebody wants to know"""
         self.mapped = False
@@ -74,6 +76,7 @@ class Table:
 
     def _save(self, keys: Keys) -> None:
         """Before these facts change."""
+        self.changes += 1
         if self.tracking is not None and len(keys):
             self.tracking.note(keys, self.supports_of(keys))
         if self._saved != self.journal.number:
@@ -82,6 +85,7 @@ class Table:
 
             def restore() -> None:
                 self.runs, self.live = runs, live
+                self.changes += 1
 
             self.journal.note(restore)
 
@@ -119,18 +123,23 @@ class Table:
 
     def facts(self) -> Facts:
         """All live facts."""
-        parts = [run.keys[run.dead == 0] if len(run.dead) else run.keys for run in self.runs]
+        parts = [run.live_keys() for run in self.runs]
         if not parts:
             return empty_facts(self.pairs, self.arity)
         keys = parts[0] if len(parts) == 1 else sort(np.concatenate(parts))
         return Facts(self.pairs, self.arity, keys)
 
+    def stored(self) -> Facts:
+        """All facts with any support, whether they hold or not."""
+        if not self.runs:
+            return empty_facts(self.pairs, self.arity)
+        return Facts(self.pairs, self.arity, sort(np.concatenate([run.keys for run in self.runs])))
+
     def largest_run(self) -> Facts:
         """The live facts of the largest run: most of them, as a rule."""
         if not self.runs:
             return empty_facts(self.pairs, self.arity)
-        run = max(self.runs, key=len)
-        return Facts(self.pairs, self.arity, run.keys[run.dead == 0] if len(run.dead) else run.keys)
+        return Facts(self.pairs, self.arity, max(self.runs, key=len).live_keys())
 
     def contains(self, probes: Keys) -> NDArray[np.bool_]:
         """Which of the sorted probes are live."""
@@ -140,7 +149,7 @@ class Table:
                 return np.ones(len(probes), np.bool_) if not len(run.dead) else run.dead == 0
             at = locate(run.keys, probes)
             hits = np.flatnonzero(at >= 0)
-            live[hits] = True if not len(run.dead) else run.dead[at[hits]] == 0
+            live[hits] = ~run.find_dead(at[hits])
         return live
 
     def supports_of(self, keys: Keys) -> Supports:
@@ -193,7 +202,7 @@ class Table:
         if not runs:
             return 0, 0
         run = max(runs, key=len)
-        lefts = (run.keys[run.dead == 0] if len(run.dead) else run.keys) >> np.uint64(32)
+        lefts = run.live_keys() >> np.uint64(32)
         return min(1, len(lefts)) + int(np.count_nonzero(lefts[1:] != lefts[:-1])), len(lefts)
 
     # Changing.
@@ -260,7 +269,7 @@ class Table:
             self.journal.save(column, here, run.born)
             column[here] += counts[hit].astype(column.dtype)
             founded = (run.asserted[here] != 0) | (run.nonrecursive[here] != 0)
-            live = run.dead[here] == 0 if len(run.dead) else np.ones(len(here), np.bool_)
+            live = ~run.find_dead(here)
             for changed, to, dead in ((founded & ~live, came, False), (live & ~founded, went, True)):
                 if changed.any():
                     to.append(keys[hit][changed])
@@ -298,9 +307,7 @@ class Table:
                 column = getattr(run, support)
                 self.journal.save(column, here, run.born)
                 column[here] -= counts[hit].astype(column.dtype)
-                doomed = (run.asserted[here] == 0) & (run.nonrecursive[here] == 0)
-                if len(run.dead):
-                    doomed &= run.dead[here] == 0
+                doomed = (run.asserted[here] == 0) & (run.nonrecursive[here] == 0) & ~run.find_dead(here)
                 if doomed.any():
                     died.append(keys[hit][doomed])
                     run.mark(here[doomed], True, self.journal)
@@ -390,8 +397,4 @@ class Table:
 
     @property
     def nbytes(self) -> int:
-        own = sum(
-            r.keys.nbytes + r.dead.nbytes + r.asserted.nbytes + r.nonrecursive.nbytes + r.recursive.nbytes
-            for r in self.runs
-        )
-        return own + sum(i.nbytes for i in self.indexes.values())
+        return sum(run.nbytes for run in self.runs) + sum(index.nbytes for index in self.indexes.values())
