@@ -1,4 +1,7 @@
-"""The engine that tests run on: the embedded one, or Spark where HDLOG_TEST_ENGINE says so."""
+"""The engine that tests run on: the embedded one, or one with Spark where HDLOG_TEST_ENGINE says so.
+
+`mixed` has so little room in the process that tables and results of a few facts go to and fro; `spark` has everything on Spark.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,23 @@ from hdlog.maintenance.trace import Trace
 from hdlog.operations.work import Settings
 from hdlog.program.model import Predicate, Rule
 from hdlog.reasoning import Reasoning, Row
+from hdlog.tuning import Numbers
 
-ON_SPARK = os.environ.get("HDLOG_TEST_ENGINE") == "spark"
+ENGINE = os.environ.get("HDLOG_TEST_ENGINE", "columnar")
+ON_SPARK = ENGINE != "columnar"
 
 
 def make_engine() -> Engine[Any, Any, Any]:
     if not ON_SPARK:
         return ColumnarEngine()
+    from hdlog.engines.mixed.engine import MixedEngine
     from hdlog.engines.spark.engine import SparkEngine
     from hdlog.engines.spark.session import start_session
 
-    return SparkEngine(start_session("local[2]", "3g"))
+    session = start_session("local[2]", "3g")
+    if ENGINE == "spark":
+        return SparkEngine(session)
+    return MixedEngine(session, numbers=Numbers(near_rows=4, near_result=3))
 
 
 def settings() -> Settings:

@@ -17,6 +17,7 @@ from hdlog.engines.protocol import Support, Version
 from hdlog.program.functions import NoValue, aggregate
 from hdlog.program.model import AggregateCall, AggregateFunction, Predicate, Program
 from hdlog.program.terms import Constant, Iri, Variable, integer, string
+from hdlog.reading.files import find_splits, read_splits
 from hdlog.reading.objects import Collector
 from tests.contract.test_algebra import Bag, Row, X, Y, Z, bag, bags, every_engine, facts, table
 from tests.engines import ON_SPARK
@@ -261,10 +262,14 @@ def test_statistics_and_hints(make: Callable[[], Any], a: set[Row], b: set[Row])
     if not b and a:
         assert engine.fan_out(version, (0,)) == pytest.approx(len(a) / len({x for x, _ in a}), rel=0.2)
     assert engine.hints.workers([more]) >= 1
+    engine.hints.look_ahead([(stored, more)])
     engine.hints.take_care()  # and everything goes on as before
     asked: list[int] = []
     engine.join(engine.scan(more, (X, Y)), Version(stored), (Y, Z), asked.append)
     assert not asked or engine.hints.counts_rows
+    assert engine.hints.known_rows(more) in (0, len(b - a))
+    scanned = engine.scan(more, (X, Y))
+    assert not engine.hints.is_counted(scanned) or engine.count(scanned) == len(b - a)
     nothing = engine.no_facts(2)
     came = facts(engine, 2, dict.fromkeys(a, 1))
     assert not engine.hints.was_empty(stored, nothing, nothing) or not a
@@ -297,6 +302,25 @@ def test_facts_in_and_out(make: Callable[[], Any]) -> None:
     assert not engine.owns([("p", 1)])
     twice = engine.facts_from_columns([engine.dictionary.encode_integers(_array([4, 4]))], 2)
     assert bag(engine, twice) == {(4,): 1}
+
+
+@every_engine
+def test_files_that_are_read_at_once_share_their_terms(make: Callable[[], Any], tmp_path: Path) -> None:
+    engine = make()
+    engine.dictionary.encode(["<http://e/1>"])
+    text = "".join(f"<http://e/{i % 7}>\tnode {i % 5}\t{i}\n" for i in range(500))
+    (tmp_path / "a.facts").write_text(text)
+    (tmp_path / "b.nt").write_text("".join(f'_:x{i % 3} <http://e/p> "node {i % 5}" .\n' for i in range(500)))
+    splits = find_splits([tmp_path / "a.facts", tmp_path / "b.nt"], 2000)
+    apart = make()
+    facts = engine.encode_chunks(read_splits(splits, shared=engine.share_terms()))
+    assert {p: engine.weights(f) for p, f in facts.items()} == {
+        p: apart.weights(f) for p, f in apart.encode_chunks(read_splits(splits)).items()
+    }
+    assert {p: engine.count(f) for p, f in facts.items()} == {
+        Predicate("a", 3): 500,
+        Predicate("http://e/p", 2): 15,
+    }
 
 
 def _array(values: list[int]) -> Any:

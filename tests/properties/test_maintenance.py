@@ -190,6 +190,8 @@ def tunings(draw: st.DrawFn) -> Tuning:
             patience=draw(st.sampled_from([0.01, 2.0, usual.patience])),
             trial=draw(st.sampled_from([1e9, 0.0, usual.trial])),
             worth_trying=draw(st.sampled_from([1e9, usual.worth_trying])),
+            worth_asking=draw(st.sampled_from([0.0, usual.worth_asking])),
+            worth_adding=draw(st.sampled_from([-1.0, usual.worth_adding])),
             rows_a_view=draw(st.sampled_from([1e-6, usual.rows_a_view])),
             small_view_run=draw(st.sampled_from([0, usual.small_view_run])),
             looked_up=draw(st.sampled_from([1, usual.looked_up])),
@@ -251,6 +253,8 @@ def test_rules_change_sides_within_an_update(data: st.DataObject) -> None:
     tuning = Tuning().steered(
         few_rows=0.0,
         worth_trying=1e9,
+        worth_asking=0.0,
+        worth_adding=data.draw(st.sampled_from([-1.0, 6.0])),
         rows_a_view=1e-6,
         patience=data.draw(st.sampled_from([0.01, 1.0, 4.0])),
         trial=data.draw(st.sampled_from([0.0, 3.0, 1e9])),

@@ -44,8 +44,17 @@ CONFINED = {
     "duckdb": ("query/sql", "benchmarks/peers", "benchmarks/micro"),
     "rdflib": ("query/sparql",),
     "clingo": ("benchmarks/peers",),
-    "numba": ("compiling",),
-    "pyspark": ("engines/spark", "ingest/pipeline", "store/spark", "api", "opening", "benchmarks/micro"),
+    "numba": ("compiling/making",),
+    "llvmlite": ("compiling",),
+    "pyspark": (
+        "engines/spark",
+        "engines/mixed",
+        "ingest/pipeline",
+        "store/spark",
+        "api",
+        "opening",
+        "benchmarks/micro",
+    ),
 }
 """Where a library may be imported."""
 WITHOUT = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -58,7 +59,7 @@ class Context:
         """What adds up to a version: frames with keys and `m`, a sign, and how many rows."""
         table = version.table
         sets = [(f, 1) for f in version.plus] + [(f, -1) for f in version.minus]
-        undone = find_undone(table, sets)
+        undone = find_undone(set(table.content.runs), sets)
         runs = {run for facts, _ in undone for run, _ in facts.origin}
         parts = [
             (table.live_part(run), 1, run.rows)
@@ -72,13 +73,31 @@ class Context:
         self.keeper.release()
 
 
-def find_undone(table: Table, sets: Sequence[tuple[Facts, int]]) -> list[tuple[Facts, int]]:
-    """The sets of a version that take back whole runs of the table: what came with them, and what went.
+class Part(Protocol):
+    """A run of a table, or what is like it: facts came with it, or went."""
+
+    @property
+    def came(self) -> int: ...
+    @property
+    def went(self) -> int: ...
+
+
+class HasOrigin(Protocol):
+    """Facts that are just those that came or went with runs of a table, if they are."""
+
+    @property
+    def origin(self) -> Sequence[tuple[Part, int]]: ...
+
+
+Set = TypeVar("Set", bound=HasOrigin)
+
+
+def find_undone(parts: Collection[Part], sets: Sequence[tuple[Set, int]]) -> list[tuple[Set, int]]:
+    """The sets of a version that take back whole runs of the table, which has these: what came with them, and what went.
 
     Such runs are left out; adding the sets would leave rows that cancel, twice as many after each join.
     """
-    runs = set(table.content.runs)
-    undone = [(f, s) for f, s in sets if f.origin and all(r in runs and sign == -s for r, sign in f.origin)]
+    undone = [(f, s) for f, s in sets if f.origin and all(r in parts and sign == -s for r, sign in f.origin)]
     while True:
         covered = {o for facts, _ in undone for o in facts.origin}
         whole = {

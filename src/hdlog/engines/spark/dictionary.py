@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +58,8 @@ class Dictionary:
         self._pending: list[Frame] = []
         self._unchecked = 0
         """how many of them are fresh"""
+        self.before_reading: Callable[[], None] = lambda: None
+        """has all terms told that somebody else knows"""
         self.clashes: dict[str, int] = {}
         """texts that have other ids than their hashes, because another text has these"""
         self.typed = False
@@ -150,6 +152,14 @@ class Dictionary:
                 merged, _ = self._keeper.keep(union(parts).distinct("id", "text"), {})
                 parts[:] = [merged]
 
+    def add_table(self, terms: pa.Table) -> None:
+        """Terms of the driver: ids and texts."""
+        self.add(self._frame(terms, _ID_TEXT), terms.num_rows, self.typed)
+
+    def add_skolem_table(self, skolems: pa.Table) -> None:
+        """Skolem terms of the driver: ids, names, and lists of arguments."""
+        self._pending.append(self._frame(skolems, "id BIGINT, name STRING, args ARRAY<BIGINT>"))
+
     def with_ids(self, frame: Frame) -> Frame:
         """A frame of values that workers found, kept, with their ids as `value`; Skolem terms have none by themselves."""
         self.note(frame.select(f"{self.id_sql('text')} AS id", "text"))
@@ -171,6 +181,7 @@ class Dictionary:
         return union(parts) if parts else None
 
     def _new_parts(self) -> list[Frame]:
+        self.before_reading()
         if len(self._unsent) > self._most_unsent:
             self.add(self._keeper.keep(self._driver_part(), {})[0], len(self._unsent), self.typed)
             self._unsent = {}
@@ -224,6 +235,11 @@ class Dictionary:
             raise TermTooLarge(MOST_CHARACTERS)
         return kept
 
+    def fetch_texts(self, ids: StoreIds) -> tuple[StoreIds, pa.Array]:
+        """The texts of terms, which have one each, in any order."""
+        table = self._keeper.collect(self.texts_of(self._frame(pa.table({"id": ids}), "id BIGINT")))
+        return table["id"].to_numpy(), table["text"].combine_chunks()
+
     def text(self, identifier: int) -> str:
         return self.texts(np.array([identifier]))[0]
 
@@ -238,6 +254,9 @@ class Dictionary:
 
     def text_array(self, ids: StoreIds) -> pa.Array:
         return pa.array(self.texts(ids), pa.large_string())
+
+    def ids_of_shared(self, known: int) -> StoreIds:
+        raise AssertionError("this engine shares no table")
 
     def translate(self, numbers: NDArray[np.int64], ids: StoreIds) -> StoreIds:
         return np.where(numbers < 0, numbers, ids[np.maximum(numbers, 0)] if len(ids) else 0)
@@ -271,6 +290,7 @@ class Dictionary:
 
     def flush(self) -> None:
         """Skolem terms noted so far into the dictionary, checking that no two share an id."""
+        self.before_reading()
         if not self._pending:
             return
         new, _ = self._keeper.keep(union(self._pending).distinct("id", "name", "args"), {})
@@ -302,6 +322,7 @@ class Dictionary:
         Those that the driver has encoded are in facts already; whoever gave these has to give them again.
         """
         self._unchecked = 0
+        self.before_reading()
         driver = [self._driver_part().select("id", "text", "2 AS age")] if self._unsent else []
         fresh = [f.select("id", "text", "3 AS age") for f in self._fresh]
         if not fresh and not driver:

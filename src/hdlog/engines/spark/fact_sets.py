@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hdlog.engines.protocol import Hints
 from hdlog.engines.spark.frames import Frame, union
-from hdlog.engines.spark.relation import Facts, columns, defer
+from hdlog.engines.spark.relation import Facts, Relation, columns, defer
 from hdlog.engines.spark.relations import Relations
 from hdlog.engines.spark.table import Table
 from hdlog.reading.identifiers import StoreIds
@@ -99,7 +99,7 @@ class FactSets(Relations):
         return all_facts
 
 
-class SparkHints(Hints[Facts, Table]):
+class SparkHints(Hints[Relation, Facts, Table]):
     """Spark joins a union as well as one frame, and a core would take as many jobs as the join itself."""
 
     def __init__(self, engine: FactSets) -> None:

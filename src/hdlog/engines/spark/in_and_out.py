@@ -23,6 +23,9 @@ from hdlog.reading.identifiers import StoreIds
 
 
 class InAndOut(FactSets):
+    def share_terms(self) -> None:
+        """An id follows from its text here, so chunks are independent of each other."""
+
     def encode_chunks(self, chunks: Iterable[Chunk]) -> dict[Predicate, Facts]:
         return encode_chunks(self, chunks)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from hdlog.engines.protocol import Support
@@ -31,6 +31,11 @@ class Content:
     """live facts"""
     distinct: tuple[float, ...] = ()
 
+    def without(self, runs: Container[object]) -> Content:
+        """What is left of it."""
+        left = tuple(run for run in self.runs if run not in runs)
+        return Content(left, sum(run.came - run.went for run in left), self.distinct)
+
 
 class Table:
     def __init__(self, keeper: Keeper, arity: int, most_runs: int) -> None:
@@ -52,6 +57,11 @@ class Table:
     def persist(self) -> None:
         """A store has all of it now."""
         self._saved = self.content.runs
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether a store has any of it."""
+        return bool(self._saved)
 
     @property
     def has_changed(self) -> bool:
@@ -112,11 +122,14 @@ class Table:
     def add_up_runs(self) -> Frame | None:
         """One row for each stored fact: keys, supports, and whether it is live."""
         runs = self.content.runs
-        if not runs:
-            return None
-        if len(runs) == 1:
-            return runs[0].frame
-        return union([r.frame for r in runs]).totals(self.keys, *(f"sum({s}) AS {s}" for s in _STATE))
+        return add_up([run.frame for run in runs], self.keys) if runs else None
+
+
+def add_up(frames: Sequence[Frame], keys: Sequence[str]) -> Frame:
+    """One row for each fact of runs: keys, and what the runs say of it in all."""
+    if len(frames) == 1:
+        return frames[0]
+    return union(frames).totals(keys, *(f"sum({s}) AS {s}" for s in _STATE))
 
 
 def _estimate_distinct(old: Sequence[float], new: Sequence[float], size: int) -> tuple[float, ...]:

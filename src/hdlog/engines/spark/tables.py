@@ -51,12 +51,13 @@ class Tables(FactSets):
 
     def _append(self, table: Table, facts: Facts, state: list[str], came: int = 0, went: int = 0) -> Run:
         assert facts.frame is not None, "only facts are appended"
-        self._note(table)
+        self.note_table(table)
         run = Run(facts.frame.select(*table.keys, *state), self.count(facts), came, went)
         table.append(run, facts.distinct if came else ())
         return run
 
-    def _note(self, table: Table) -> None:
+    def note_table(self, table: Table) -> None:
+        """Before it changes."""
         if table.noted != self.journal.number:
             table.noted = self.journal.number
             content = table.content
@@ -121,7 +122,7 @@ class Tables(FactSets):
             },
         )
         if figures["rows"]:
-            self._note(table)
+            self.note_table(table)
             distinct = read_distinct(table.arity, figures)
             state = state_columns(a="da", n="dn", r="dr", **({"l": "turn"} if apply else {}))
             turned = (figures["came"], figures["went"]) if apply else (0, 0)
