@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hdlog.benchmarks.data import exp
+from hdlog.benchmarks.peers.duck_script import Loop, Script, execute
 from hdlog.benchmarks.peers.numbers import Tables, make_signed
 from hdlog.program.dependencies import DependencyGraph
 from hdlog.program.model import Atom, Call, Expression, Filter, Negation, Predicate, Program, Rule
@@ -31,10 +32,10 @@ def run(benchmark: str, program: Program, tables: Tables) -> tuple[float, int]:
         counts, seconds = expressions(tables)
         return seconds, sum(counts.values())
     single = Program(tuple(Rule((head,), rule.body) for rule in program.rules for head in rule.heads))
+    known = DuckLoop(single)
     with connect() as connection:
-        known = DuckLoop(single, connection)
-        seconds, facts = known.run(tables)
-    return seconds, facts + sum(len(c[0]) for p, c in tables.items() if p not in known.names)
+        seconds, counts = known.run(connection, tables)
+    return seconds, sum(counts.values()) + sum(len(c[0]) for p, c in tables.items() if p not in known.names)
 
 
 def local_name(predicate: Predicate) -> str:
@@ -65,61 +66,57 @@ def count(connection: duckdb.DuckDBPyConnection, query: str) -> int:
 class DuckLoop:
     """Component by component; in a recursive one each rule once for each atom of the component, on its delta."""
 
-    def __init__(self, program: Program, connection: duckdb.DuckDBPyConnection | None = None) -> None:
-        self.connection = connection or duckdb.connect()
+    def __init__(self, program: Program) -> None:
         self.graph = DependencyGraph(program)
         self.program = program
         self.names = {p: f"t{i}" for i, p in enumerate(self.graph.predicates)}
-        for predicate, name in self.names.items():
-            columns = ", ".join(f"c{i} integer" for i in range(predicate.arity))
-            self.connection.execute(f"create table {name}({columns})")
 
-    def run(self, tables: Tables) -> tuple[float, int]:
+    def run(self, connection: duckdb.DuckDBPyConnection, tables: Tables) -> tuple[float, Counts]:
         """Seconds, loading included, and facts of the program's predicates."""
         start = time.perf_counter()
         for predicate, columns in tables.items():
             if predicate in self.names:
-                arrow = pa.table({f"c{i}": make_signed(c) for i, c in enumerate(columns)})
-                self.connection.register("arrow", arrow)
-                self.connection.execute(f"insert into {self.names[predicate]} select distinct * from arrow")
+                load(connection, self.names[predicate], columns)
+        counts = execute(connection, self.script())
+        return time.perf_counter() - start, counts
+
+    def script(self) -> Script:
+        """For tables that are there, as far as predicates have facts given, each fact once."""
+        loops = [Loop([self._create(p) for p in self.names])]
         for component in self.graph.components:
             rules = [self.program.rules[n] for n in component.rules]
             if rules:
-                self.component(component.predicates, rules, component.recursive)
-        facts = sum(self.counts().values())
-        return time.perf_counter() - start, facts
+                loops.append(self._loop(component.predicates, rules, component.recursive))
+        return Script(loops, {p.name: f"select count(*) from {name}" for p, name in self.names.items()})
 
-    def counts(self) -> Counts:
-        return {predicate.name: count(self.connection, name) for predicate, name in self.names.items()}
+    def _create(self, predicate: Predicate) -> str:
+        columns = ", ".join(f"c{i} integer" for i in range(predicate.arity))
+        return f"create table if not exists {self.names[predicate]}({columns})"
 
-    def component(self, predicates: tuple[Predicate, ...], rules: list[Rule], recursive: bool) -> None:
+    def _loop(self, predicates: tuple[Predicate, ...], rules: list[Rule], recursive: bool) -> Loop:
+        names = [self.names[p] for p in predicates]
+        counts = " + ".join(f"(select count(*) from n_{name})" for name in names)
+        return Loop(
+            [f"create or replace table d_{name} as select * from {name}" for name in names],
+            self._round(predicates, rules, first=True),
+            self._round(predicates, rules, first=False) if recursive else [],
+            f"select {counts}",
+        )
+
+    def _round(self, predicates: tuple[Predicate, ...], rules: list[Rule], first: bool) -> list[str]:
+        statements = []
         for p in predicates:
-            self.connection.execute(
-                f"create or replace table d_{self.names[p]} as select * from {self.names[p]}"
+            name = self.names[p]
+            parts = [s for r in rules for s in self.selects(r, p, predicates, first)]
+            derived = " union ".join(parts) or f"select * from {name} limit 0"
+            statements.append(
+                f"create or replace table n_{name} as select * from ({derived}) except select * from {name}"
             )
-        first = True
-        while True:
-            new = 0
-            for p in predicates:
-                parts = [s for r in rules for s in self.selects(r, p, predicates, first)]
-                name = self.names[p]
-                if not parts:
-                    self.connection.execute(
-                        f"create or replace table n_{name} as select * from {name} limit 0"
-                    )
-                    continue
-                query = " union ".join(parts)
-                self.connection.execute(
-                    f"create or replace table n_{name} as {query} except select * from {name}"
-                )
-            for p in predicates:
-                name = self.names[p]
-                self.connection.execute(f"insert into {name} select * from n_{name}")
-                self.connection.execute(f"create or replace table d_{name} as select * from n_{name}")
-                new += count(self.connection, f"n_{name}")
-            if not new or not recursive:
-                return
-            first = False
+        for p in predicates:
+            name = self.names[p]
+            statements.append(f"insert into {name} select * from n_{name}")
+            statements.append(f"create or replace table d_{name} as select * from n_{name}")
+        return statements
 
     def selects(self, rule: Rule, head: Predicate, inside: tuple[Predicate, ...], first: bool) -> list[str]:
         (target,) = rule.heads
@@ -173,32 +170,38 @@ def _value(expression: Expression, places: dict[str, str]) -> str:
 
 
 def expressions(tables: Tables) -> tuple[Counts, float]:
-    """Exp by a loop of its own; the evaluation of a node in an instance is the number node * K + instance.
-
-    The three facts of an evaluation come in the same round, so the new ones among evaluations are delta enough.
-    """
+    """Exp by a loop of its own."""
     start = time.perf_counter()
     with connect() as connection:
         for predicate, columns in tables.items():
             load(connection, local_name(predicate), columns)
-        connection.execute(
-            "alter table eval alter c1 type bigint; alter table instance alter c0 type bigint;"
-            "alter table value alter c0 type bigint"
-        )
-        connection.execute("create table delta as select * from eval")
-        while count(connection, "delta"):
-            sides = (("delta", "eval"), ("eval", "delta"))
-            query = " union ".join(evaluate(kind, *side, _MANY) for kind in OPERATORS for side in sides)
-            connection.execute(
-                f"create or replace table new as select * from ({query}) f where not exists "
-                "(select 1 from eval e where e.c0 = f.node and e.c1 = f.here)"
-            )
-            connection.execute("insert into eval select node, here from new")
-            connection.execute("insert into instance select here, i from new")
-            connection.execute("insert into value select here, v from new")
-            connection.execute("create or replace table delta as select node as c0, here as c1 from new")
-        counts = {p.name: count(connection, local_name(p)) for p in tables}
+        counts = execute(connection, expression_script({p.name: local_name(p) for p in tables}))
     return counts, time.perf_counter() - start
+
+
+def expression_script(names: Mapping[str, str]) -> Script:
+    """Exp over tables that are there. The evaluation of a node in an instance is the number node * K + instance.
+
+    The three facts of an evaluation come in the same round, so the new ones among evaluations are delta enough.
+    """
+    sides = (("delta", "eval"), ("eval", "delta"))
+    query = " union ".join(evaluate(kind, *side, _MANY) for kind in OPERATORS for side in sides)
+    again = [
+        f"create or replace table new as select * from ({query}) f where not exists "
+        "(select 1 from eval e where e.c0 = f.node and e.c1 = f.here)",
+        "insert into eval select node, here from new",
+        "insert into instance select here, i from new",
+        "insert into value select here, v from new",
+        "create or replace table delta as select node as c0, here as c1 from new",
+    ]
+    before = [
+        "alter table eval alter c1 type bigint",
+        "alter table instance alter c0 type bigint",
+        "alter table value alter c0 type bigint",
+        "create table delta as select * from eval",
+    ]
+    loop = Loop(before, [], again, "select count(*) from delta")
+    return Script([loop], {name: f"select count(*) from {table}" for name, table in names.items()})
 
 
 def evaluate(kind: str, first: str, second: str, factor: int) -> str:

@@ -25,9 +25,8 @@ Counts = dict[str, int]
 def duck_collaborators(made: Dataset) -> tuple[Counts, float]:
     """The running example, by the loop."""
     with connect() as connection:
-        loop = DuckLoop(parse(made.rules), connection)
-        seconds, _ = loop.run(made.tables)
-        return loop.counts(), seconds
+        seconds, counts = DuckLoop(parse(made.rules)).run(connection, made.tables)
+    return counts, seconds
 
 
 def duck_cyclic(

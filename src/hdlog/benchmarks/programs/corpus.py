@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from hdlog.benchmarks.programs import closures, ontologies, patterns, points_to
+from hdlog.benchmarks.programs import closures, further, ontologies, patterns, points_to
 
-PROGRAMS = {p.name: p for module in (points_to, closures, ontologies, patterns) for p in module.PROGRAMS}
+PROGRAMS = {
+    p.name: p for module in (points_to, closures, ontologies, patterns, further) for p in module.PROGRAMS
+}
