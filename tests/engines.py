@@ -12,13 +12,15 @@ from hdlog import api
 from hdlog.engines.columnar.engine import ColumnarEngine
 from hdlog.engines.protocol import Engine
 from hdlog.maintenance.trace import Trace
-from hdlog.operations.work import Settings
+from hdlog.operations.work import EngineName, Settings
 from hdlog.program.model import Predicate, Rule
 from hdlog.reasoning import Reasoning, Row
-from hdlog.tuning import Numbers
+from hdlog.tuning import Numbers, Tuning
 
 ENGINE = os.environ.get("HDLOG_TEST_ENGINE", "columnar")
 ON_SPARK = ENGINE != "columnar"
+_LITTLE_ROOM = {"near_rows": 4, "near_result": 3} if ENGINE == "mixed" else {}
+NUMBERS = Numbers(**_LITTLE_ROOM)
 
 
 def make_engine() -> Engine[Any, Any, Any]:
@@ -31,16 +33,17 @@ def make_engine() -> Engine[Any, Any, Any]:
     session = start_session("local[2]", "3g")
     if ENGINE == "spark":
         return SparkEngine(session)
-    return MixedEngine(session, numbers=Numbers(near_rows=4, near_result=3))
+    return MixedEngine(session, numbers=NUMBERS)
 
 
-def settings() -> Settings:
+def settings(tuning: Tuning = Tuning()) -> Settings:
     """Of a command on a store."""
     if not ON_SPARK:
-        return Settings()
+        return Settings(tuning=tuning)
     from hdlog.engines.spark.session import start_session
 
-    return Settings("spark", spark=start_session("local[2]", "3g"))
+    name: EngineName = "spark" if ENGINE == "mixed" else "spark-only"
+    return Settings(name, spark=start_session("local[2]", "3g"), tuning=tuning.steered(**_LITTLE_ROOM))
 
 
 class OpenReasoner(api.Reasoner[Any]):

@@ -13,6 +13,7 @@ __all__ = [
     "Failure",
     "Iri",
     "Literal",
+    "MixedEngine",
     "OpenStore",
     "Predicate",
     "PreparedQuery",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         Reasoner,
         Update,
     )
+    from hdlog.engines.mixed.engine import MixedEngine
     from hdlog.engines.spark.engine import SparkEngine
     from hdlog.opening import OpenStore
     from hdlog.opening import open_store as open
@@ -62,6 +64,7 @@ _HOMES = {
         "Reasoner",
         "Update",
     ),
+    "hdlog.engines.mixed.engine": ("MixedEngine",),
     "hdlog.engines.spark.engine": ("SparkEngine",),
     "hdlog.opening": ("OpenStore",),
     "hdlog.program.model": ("Predicate", "Program", "Rule"),

@@ -37,9 +37,10 @@ from hdlog.text import parse, read
 from hdlog.tuning import Method, Tuning
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from typing_extensions import TypeVar
 
+    from hdlog.engines.mixed.engine import MixedEngine
     from hdlog.engines.spark.engine import SparkEngine
 
     Shown = TypeVar("Shown", default=FactTable)
@@ -402,7 +403,8 @@ class Reasoner(Maintained[Shown]):
         progress: Callable[[Event], None] | None = None,
         method: Method = "combined",
         tuning: Tuning | None = None,
-        engine: SparkEngine | Literal["spark"],
+        engine: MixedEngine | SparkEngine | Literal["spark", "spark-only"],
+        spark: SparkSession | None = None,
     ) -> None: ...
 
     def __init__(
@@ -417,11 +419,13 @@ class Reasoner(Maintained[Shown]):
         progress: Callable[[Event], None] | None = None,
         method: Method = "combined",
         tuning: Tuning | None = None,
-        engine: AnyEngine | Literal["columnar", "spark"] | None = None,
+        engine: AnyEngine | Literal["columnar", "spark", "spark-only"] | None = None,
+        spark: Any = None,
     ) -> None:
         """Materialise a program: its text, the `Path` of a file, or a `Program`.
 
-        `engine` is the embedded one unless given; `memory`, in bytes or as in "8GB", and `threads` are for that. `max_rounds` bounds
+        `engine` is the embedded one unless given; `memory`, in bytes or as in "8GB", and `threads` are for that. "spark" keeps small tables in
+        the process and large ones on Spark, "spark-only" all of them, in the session `spark` or in one of their own. `max_rounds` bounds
         the rounds of each recursive component, `max_facts` the facts that one update finds. `progress` is called after each
         round.
         """
@@ -432,7 +436,7 @@ class Reasoner(Maintained[Shown]):
         tuning = tuning or Tuning(method)
         limits = Limits(_limit("max_rounds", max_rounds), _limit("max_facts", max_facts))
         trace = Trace(limits, progress)
-        super().__init__(Reasoning(_engine(engine, memory, threads, tuning), trace, tuning))
+        super().__init__(Reasoning(_engine(engine, memory, threads, tuning, spark), trace, tuning))
         self.add_rules(Program() if program is None else program, dialect)
 
     # Rules.
@@ -485,19 +489,28 @@ class Reasoner(Maintained[Shown]):
 
 
 def _engine(
-    given: AnyEngine | str | None, memory: int | str | None, threads: int | None, tuning: Tuning
+    given: AnyEngine | str | None, memory: int | str | None, threads: int | None, tuning: Tuning, spark: Any
 ) -> AnyEngine:
+    on_spark = given in ("spark", "spark-only")
+    if spark is not None and not on_spark:
+        raise UsageError("a session of Spark is for engine='spark' or 'spark-only'")
     if given is None or given == "columnar":
         budget = Budget() if memory is None else Budget(parse_size(memory))
         return ColumnarEngine(budget, _limit("threads", threads), tuning.numbers)
     if memory is not None or threads is not None:
         raise UsageError("memory and threads are settings of the embedded engine; give the engine its own")
     if given == "spark":
+        from hdlog.engines.mixed.engine import MixedEngine
+
+        return MixedEngine(spark, numbers=tuning.numbers)
+    if given == "spark-only":
         from hdlog.engines.spark.engine import SparkEngine
 
-        return SparkEngine(numbers=tuning.numbers)
+        return SparkEngine(spark, numbers=tuning.numbers)
     if isinstance(given, str) or not hasattr(given, "begin"):
-        raise UsageError(f"an engine is 'columnar', 'spark' or an engine of hdlog, not {given!r}")
+        raise UsageError(
+            f"an engine is 'columnar', 'spark', 'spark-only' or an engine of hdlog, not {given!r}"
+        )
     return given
 
 

@@ -178,7 +178,7 @@ def open_store(
 def open_store(
     folder: str | Path,
     *,
-    engine: Literal["spark"],
+    engine: Literal["spark", "spark-only"],
     spark: Any = None,
     version: int | None = None,
     read_only: bool = False,
@@ -193,7 +193,7 @@ def open_store(
 def open_store(
     folder: str | Path,
     *,
-    engine: Literal["columnar", "spark"] = "columnar",
+    engine: Literal["columnar", "spark", "spark-only"] = "columnar",
     spark: Any = None,
     version: int | None = None,
     read_only: bool = False,
@@ -208,8 +208,8 @@ def open_store(
     `create` makes an empty one where there is none. `version` is an older one, which can only be read; `read_only` opens the newest
     beside whoever changes it. `memory` is a budget in GB, `spark` a session to use.
     """
-    if engine not in ("columnar", "spark"):
-        raise UsageError(f"an engine is 'columnar' or 'spark', not {engine!r}")
+    if engine not in ("columnar", "spark", "spark-only"):
+        raise UsageError(f"an engine is 'columnar', 'spark' or 'spark-only', not {engine!r}")
     settings = Settings(engine, memory=memory, max_rounds=max_rounds, max_facts=max_facts, spark=spark)
     if progress is not None:
         settings.tell = progress

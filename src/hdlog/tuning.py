@@ -118,6 +118,9 @@ class Numbers:
     near_result: int = 200_000
     """rows of a result up to which it comes to the process"""
 
+    small_input: int = 48 << 20
+    """bytes of files up to which the driver reads them: tasks would take longer to start"""
+
     # Spark (engines/spark/); chosen by `make bench-spark`.
     broadcast: int = 500_000
     """rows up to which a side of a join is sent to all executors"""

@@ -136,8 +136,7 @@ def follow_store(data: st.DataObject, chance: random.Random, features: Features,
         (folder / "rules.dlog").write_text(write(program, "rdfox"))
         present = set(pool[::2])
         files = write_files(folder / "first", sorted(present, key=str))
-        settings_ = options()
-        settings_.tuning = tuning
+        settings_ = options(tuning)
         materialise([folder / "rules.dlog"], files, folder / "store", settings_)
         before = check_store(folder / "store", program, present)
         for number in range(updates):

@@ -19,6 +19,7 @@ from hdlog.reading import identifiers
 from hdlog.reading.splits import find_splits
 from hdlog.store.spark import SparkGate
 from hdlog.store.store import open_store
+from hdlog.tuning import Tuning
 from tests.unit.test_store import RULES, XSD, edge, exported, triples, write
 
 
@@ -53,7 +54,8 @@ def test_skolem_terms_of_files_are_known(spark: SparkSession, tmp_path: Path) ->
         [rules], [write(tmp_path / "in.nt", edge(1, 2), edge(2, 3))], tmp_path / "a", Settings("columnar")
     )
     first = exported(tmp_path / "a")
-    load(tmp_path / "b", [str(tmp_path / "exported.nt")], Settings("spark", spark=spark))
+    tuning = Tuning().steered(small_input=0)
+    load(tmp_path / "b", [str(tmp_path / "exported.nt")], Settings("spark", spark=spark, tuning=tuning))
     assert exported(tmp_path / "b") == first
 
 
@@ -69,7 +71,7 @@ def test_two_texts_with_the_same_hash_are_told_apart(
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "p.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in part))
-    settings = Settings("spark", spark=spark)
+    settings = Settings("spark-only", spark=spark)
     materialise([rules], [str(tmp_path / "0" / "p.csv")], tmp_path / "store", settings)
     while True:
         try:
@@ -92,8 +94,9 @@ def test_a_malformed_line_on_an_executor_is_told_as_one_in_process(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.nt").write_text(f"{edge(1, 2)} .\nnonsense\n")
+    settings = Settings("spark", spark=spark, tuning=Tuning().steered(small_input=0))
     with pytest.raises(InputError, match=r"bad\.nt:2: "):
-        load(tmp_path / "store", [str(tmp_path / "bad.nt")], Settings(spark=spark))
+        load(tmp_path / "store", [str(tmp_path / "bad.nt")], settings)
     assert not (tmp_path / "store").exists()
 
 

@@ -16,7 +16,7 @@ DATA_HELP = (
     "each also .gz or .zst; table:NAME is a table of Spark."
 )
 PATH = click.Path(path_type=Path)
-EngineName = Literal["auto", "columnar", "spark"]
+EngineName = Literal["auto", "columnar", "spark", "spark-only"]
 ExportFormat = Literal["nt", "nq", "trig", "csv", "tsv", "facts", "parquet"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -4,12 +4,13 @@ driver but counts and names."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from hdlog.engines.protocol import F
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Frame
 from hdlog.engines.spark.relation import Facts, columns, defer
@@ -28,9 +29,13 @@ from hdlog.ingest.parsing import (
 )
 from hdlog.program.model import Predicate
 from hdlog.reading.chunks import Layout
+from hdlog.reading.identifiers import StoreIds
 from hdlog.reading.splits import Split
 
+F_co = TypeVar("F_co", covariant=True)
 _PROBLEMS = 10
+_ROOMS = 8
+"""Rows that all small predicates may have, in multiples of what one may."""
 
 
 class Parsed:
@@ -49,15 +54,12 @@ class Parsed:
         told = engine.keeper.collect(
             self.frame.where(f"kind >= {PREDICATE}").distinct("kind", "p", "c0", "c1", "text")
         )
-        figures = engine.keeper.collect(
-            self.frame.totals(
-                [],
-                f"sum(if(kind = {FIGURES}, c0, 0L)) AS rows",
-                f"sum(if(kind = {FIGURES}, c1, 0L)) AS skipped",
-                f"count_if(kind = {FACT}) AS facts",
-            )
-        ).to_pylist()[0]
-        self.facts: int = figures["facts"] or 0
+        figures = [
+            f"sum(if(kind = {FIGURES}, {c}, 0L)) AS {name}" for c, name in (("c0", "rows"), ("c1", "skipped"))
+        ]
+        sums = engine.keeper.collect(self.frame.totals(["kind", "p"], "count(1) AS n", *figures)).to_pylist()
+        self.rows: dict[int, int] = {row["p"]: row["n"] for row in sums if row["kind"] == FACT}
+        """of facts, by predicate; equal ones are not counted as one yet"""
         self.predicates: dict[Predicate, int] = {}
         problems: list[str] = []
         for row in told.to_pylist():
@@ -70,9 +72,14 @@ class Parsed:
                 problems += row["text"].split("\n")
         for predicate in self.predicates:
             intake.add(predicate, 0)
-        intake.rows += figures["rows"] or 0
-        intake.skipped += figures["skipped"] or 0
+        intake.rows += sum(row["rows"] for row in sums)
+        intake.skipped += sum(row["skipped"] for row in sums)
         intake.problems += problems[:_PROBLEMS]
+
+    @property
+    def facts(self) -> int:
+        """How many rows of facts there are."""
+        return sum(self.rows.values())
 
     def release(self) -> None:
         self.data.unpersist()
@@ -90,6 +97,21 @@ class Parsed:
         if figures["rows"]:
             dictionary.add_skolems(kept)
 
+    def collect(self, predicates: Sequence[Predicate]) -> Iterator[tuple[Predicate, list[StoreIds]]]:
+        """Columns of all rows of small predicates, brought to the driver by one job."""
+        if not predicates:
+            return
+        numbers = pa.table({"p": pa.array([self.predicates[p] for p in predicates], pa.int64())})
+        wanted = self.engine.keeper.frame(self.engine.spark.createDataFrame(numbers, schema="p BIGINT"))
+        rows = self.frame.where(f"kind = {FACT}").join(wanted.with_hint("BROADCAST"), ["p"], "left_semi")
+        found = self.engine.keeper.collect(rows.select("p", "c0", "c1", "rest")).sort_by("p")
+        lengths = [self.rows.get(number, 0) for number in sorted(numbers["p"].to_pylist())]
+        by_number = {self.predicates[p]: p for p in predicates}
+        starts = np.cumsum([0, *lengths]).tolist()
+        for number, start, length in zip(sorted(by_number), starts, lengths, strict=False):
+            predicate = by_number[number]
+            yield predicate, _columns_of(found.slice(start, length), predicate.arity)
+
     def facts_of(self, predicate: Predicate) -> Facts:
         chosen = self.frame.where(f"kind = {FACT} AND p = {self.predicates[predicate]}L")
         own = [
@@ -101,33 +123,52 @@ class Parsed:
         return defer(predicate.arity, frame, summed=True)
 
 
+def _columns_of(rows: pa.Table, arity: int) -> list[StoreIds]:
+    first = [rows[name].to_numpy() for name in ("c0", "c1")[:arity]]
+    if arity < 3:
+        return first
+    rest = np.concatenate([chunk.flatten().to_numpy() for chunk in rows["rest"].chunks])
+    return [*first, *(np.ascontiguousarray(c) for c in rest.reshape(-1, arity - 2).T)]
+
+
+class OnSpark(Protocol[F_co]):
+    """An engine that has facts on Spark, or some of them."""
+
+    @property
+    def far(self) -> SparkEngine: ...
+
+    def facts_of_store_ids(self, columns: Sequence[StoreIds], rows: int) -> F_co:
+        """Facts in the process, each once."""
+
+    def take_far(self, facts: Facts) -> F_co: ...
+
+    @property
+    def room(self) -> int:
+        """Up to how many rows facts are better in the process; 0 if never."""
+
+
 def ingest(
-    engine: Any, splits: Sequence[Split], intake: Intake, layout: Layout, lenient: bool
-) -> dict[Predicate, Facts]:
-    """The facts of files, for the engine on Spark, which knows their terms from now on."""
-    assert isinstance(engine, SparkEngine)
-    parsed = Parsed(engine, splits, intake, layout, lenient)
+    engine: OnSpark[F], splits: Sequence[Split], intake: Intake, layout: Layout, lenient: bool
+) -> dict[Predicate, F]:
+    """The facts of files, for an engine on Spark, which knows their terms from now on."""
+    parsed = Parsed(engine.far, splits, intake, layout, lenient)
     parsed.note_terms()
-    engine.keeper.until_commit(parsed.release)
-    return {predicate: parsed.facts_of(predicate) for predicate in parsed.predicates}
+    engine.far.keeper.until_commit(parsed.release)
+    small = _choose_small(parsed, engine.room)
+    facts = {
+        predicate: engine.facts_of_store_ids(columns, parsed.rows.get(parsed.predicates[predicate], 0))
+        for predicate, columns in parsed.collect(small)
+    }
+    return {p: facts[p] if p in facts else engine.take_far(parsed.facts_of(p)) for p in parsed.predicates}
 
 
-class Deduplicator:
-    """What a task does with sorted rows: of equal ones it leaves the first."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        before: list[Any] | None = None
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            kept = np.zeros(batch.num_rows, np.bool_)
-            arrays = [batch.column(n).fill_null(0).to_numpy(zero_copy_only=False) for n in self.names]
-            for array in arrays:
-                kept[1:] |= array[1:] != array[:-1]
-            first = [array[0] for array in arrays]
-            kept[0] = before is None or any(a != b for a, b in zip(first, before, strict=True))
-            before = [array[-1] for array in arrays]
-            yield batch.filter(pa.array(kept))
+def _choose_small(parsed: Parsed, room: int) -> list[Predicate]:
+    """The smallest predicates, as long as none has more rows than there is room for, and all together a few times as many."""
+    chosen, total = [], 0
+    for predicate, number in sorted(parsed.predicates.items(), key=lambda item: parsed.rows.get(item[1], 0)):
+        rows = parsed.rows.get(number, 0)
+        total += rows
+        if rows > room or total > _ROOMS * room:
+            break
+        chosen.append(predicate)
+    return chosen

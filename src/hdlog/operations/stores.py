@@ -131,7 +131,6 @@ def build_store(folder: Path, overwrite: bool) -> Iterator[Store]:
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         store = create_store(folder, overwrite)
-        (folder / "staging").mkdir(exist_ok=True)
         try:
             yield store
         except BaseException:

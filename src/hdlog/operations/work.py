@@ -24,11 +24,12 @@ from hdlog.store.manifest import RuleFile
 from hdlog.store.store import Store
 from hdlog.tuning import Tuning
 
-EngineName = Literal["auto", "columnar", "spark"]
+EngineName = Literal["auto", "columnar", "spark", "spark-only"]
+"""`spark` keeps what is small in the process, `spark-only` does not."""
 _BYTES_A_FACT = 120
 """Of the embedded engine, with what is derived, terms and indexes."""
-_SMALL_INPUT = 48 << 20
-"""Bytes of files that the driver reads: tasks for them would take longer to start."""
+_NEAR = 0.25
+"""The share of the memory that the mixed engine may use in the process."""
 
 
 @dataclass
@@ -51,6 +52,11 @@ class Settings:
     @property
     def budget(self) -> Budget:
         return Budget() if self.memory is None else Budget(parse_size(int(self.memory * 1e9)))
+
+    @property
+    def near_budget(self) -> Budget:
+        """What the process may use where Spark has the rest."""
+        return Budget(int(_NEAR * self.budget.memory))
 
     def session(self) -> Any:
         """Spark, started when first asked for."""
@@ -96,16 +102,13 @@ class Work(Generic[R, F, T]):
     ) -> tuple[dict[Predicate, F], Intake]:
         """The facts of files and of DataFrames, for the engine, and what is told of them."""
         self.settings.say("reading facts")
-        intake = Intake(program)
-        if self.engine_name == "spark" and size_of(splits) > _SMALL_INPUT:
-            from hdlog.ingest.pipeline import ingest
+        intake, layout, lenient = Intake(program), attribute_layout(program), self.settings.lenient
+        if self.engine_name != "columnar" and size_of(splits) > self.settings.tuning.numbers.small_input:
+            from hdlog.ingest.pipeline import OnSpark, ingest
 
-            facts: dict[Predicate, F] = ingest(  # type: ignore[assignment]
-                self.engine, splits, intake, attribute_layout(program), self.settings.lenient
-            )
+            facts = ingest(cast(OnSpark[F], self.engine), splits, intake, layout, lenient)
         else:
-            shared = self.engine.share_terms()
-            chunks = read_splits(splits, attribute_layout(program), self.settings.lenient, shared)
+            chunks = read_splits(splits, layout, lenient, self.engine.share_terms())
             facts = self.engine.encode_chunks(intake.watch(chunks))
         for name, frame in frames.items():
             for predicate, more in encode_table(self.engine, program, name, frame).items():
@@ -115,12 +118,16 @@ class Work(Generic[R, F, T]):
 
     def load(self, splits: Sequence[Split], frames: Mapping[str, Any]) -> Intake:
         """Facts of files and DataFrames into a new store, without reasoning."""
-        if self.engine_name == "spark" and not frames:
-            from hdlog.ingest.pipeline import Parsed
+        if (
+            self.engine_name != "columnar"
+            and not frames
+            and size_of(splits) > self.settings.tuning.numbers.small_input
+        ):
+            from hdlog.ingest.pipeline import OnSpark, Parsed
 
             intake = Intake(Program())
-            engine, gate = cast(Any, self.engine), cast(Any, self.gate)
-            parsed = Parsed(engine, splits, intake, {}, self.settings.lenient)
+            far, gate = cast(OnSpark[F], self.engine).far, cast(Any, self.gate)
+            parsed = Parsed(far, splits, intake, {}, self.settings.lenient)
             parsed.note_terms()
             changes = gate.load(parsed)
             self.store.commit(changes["counts"]["facts"], **changes)
@@ -159,13 +166,20 @@ def begin_work(
 ) -> AnyWork:
     """On the engine that is asked for, or suits so many facts and where they are."""
     chosen = choose_engine(settings, facts, on_spark)
-    if chosen[0] == "spark":
+    if chosen[0] == "spark-only":
         from hdlog.engines.spark.engine import SparkEngine
         from hdlog.store.spark import SparkGate
 
-        engine = SparkEngine(settings.session(), numbers=settings.tuning.numbers)
-        engine.say = settings.say
-        return Work(store, program, settings, engine, SparkGate(store, engine), chosen)
+        far = SparkEngine(settings.session(), numbers=settings.tuning.numbers)
+        far.say = settings.say
+        return Work(store, program, settings, far, SparkGate(store, far), chosen)
+    if chosen[0] == "spark":
+        from hdlog.engines.mixed.engine import MixedEngine
+        from hdlog.store.mixed import MixedGate
+
+        mixed = MixedEngine(settings.session(), numbers=settings.tuning.numbers, budget=settings.near_budget)
+        mixed.far.say = settings.say
+        return Work(store, program, settings, mixed, MixedGate(store, mixed), chosen)
     embedded = ColumnarEngine(settings.budget, numbers=settings.tuning.numbers)
     return Work(store, program, settings, embedded, EmbeddedGate(store, embedded), chosen)
 

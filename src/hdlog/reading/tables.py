@@ -168,7 +168,7 @@ def _add(
         lines = layout.lines(reading, place, block, everything=len(arrays) == 1 and not layout.quotes)
         for record in sorted(faults):
             reading.refuse(partial(lines.__getitem__, record), faults[record])
-    reading.add(predicate, [c[good] for c in columns], len(good))
+    reading.add(predicate, [c[good] for c in columns] if len(bad) else columns, len(good))
 
 
 class _Layout:
@@ -406,7 +406,7 @@ def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
     good, bad = _sort_out(columns)
     for row in bad.tolist():
         reading.refuse(partial((done + 1).__add__, row), _fault(ordered, columns, row, types))
-    reading.add(predicate, [c[good] for c in columns], len(good))
+    reading.add(predicate, [c[good] for c in columns] if len(bad) else columns, len(good))
 
 
 def _has_iris(field: pa.Field) -> bool:

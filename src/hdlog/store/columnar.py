@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.engine import ColumnarEngine
-from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, primary_order
-from hdlog.engines.columnar.kernels import Ids
+from hdlog.engines.columnar.facts import Facts, Order, keys_of, primary_order
 from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.kernels.sorting import order_of
 from hdlog.engines.columnar.restoring import replay, restore
 from hdlog.engines.columnar.table import Table
 from hdlog.engines.columnar.tracking import Tracking
-from hdlog.engines.encoding import cut
 from hdlog.maintenance.materialisation import View
 from hdlog.plan.nodes import is_view
 from hdlog.plan.written import WrittenPlans, write_plans
 from hdlog.program.model import Predicate
-from hdlog.reading.identifiers import StoreIds
 from hdlog.store.catalogue import Catalogue, Line
+from hdlog.store.changed import Changed, find_changes, number_rows, restore_sum, sort_rows
 from hdlog.store.disk import File
 from hdlog.store.facts import Rows, add_up, read_rows, write_facts
 from hdlog.store.gate import stored_plans
@@ -47,26 +44,10 @@ _PENDING, _SHARE = 50_000, 8
 """Rows that may wait to be replayed, and the share of all facts (one in so many) from which on the image is made anew."""
 _WORTH_AN_INDEX = 100_000
 """Facts of a table from which on an index of it is worth keeping."""
-_SHORT_TABLE = 10_000
-"""Facts up to which a table is one of many."""
-_TINY_TABLE = 100
-"""Facts below which nobody counts how many values a column has."""
 _TERMS = "terms"
 _COUNTS = 1
 """Which of the supports counts the matches that a row of a view stands for."""
 ColumnarView = View[Facts, Table]
-
-
-@dataclass(frozen=True)
-class _Changed:
-    """What is to be written of a predicate."""
-
-    predicate: Predicate
-    facts: Facts
-    supports: Sequence[Counts]
-    """differences of the four supports"""
-    source: Table | Facts
-    """all there is, or most of it"""
 
 
 class EmbeddedGate:
@@ -161,16 +142,11 @@ class EmbeddedGate:
         return self._read[file.path]
 
     def _replay(self, table: Table, rows: Rows) -> None:
-        columns = [self.ids.engine_ids(c) for c in rows.columns[: table.arity]]
-        keys = keys_of(self.engine.pairs, columns, primary_order(table.arity), len(rows))
-        order = order_of(keys)
-        asserted, fixed, recursive, _ = (s[order] for s in rows.supports)
+        keys, supports = sort_rows(self.engine.pairs, self.ids, table.arity, rows)
         if table.runs:
-            replay(table, keys[order], (asserted, fixed, recursive))
+            replay(table, keys, supports)
         else:
-            held = (asserted != 0) | (fixed != 0) | (recursive != 0)
-            supports = (asserted[held].astype(np.uint8), fixed[held], recursive[held])
-            restore(table, keys[order][held], supports)
+            restore_sum(table, keys, supports)
 
     # Out.
 
@@ -185,9 +161,9 @@ class EmbeddedGate:
         nodes = self._nodes if plans is None else set(plans.nodes)
         self._drop_nodes(nodes, tables, views)
         changed = {p: t for p, t in tables.items() if t.tracking is None or t.tracking.has_notes}
-        found = [_Changed(p, *self._changes_of(t), t) for p, t in changed.items()]
+        found = [find_changes(p, t) for p, t in changed.items()]
         found += [_change_of_view(self.engine, p, v) for p, v in views.items() if v.unsaved != ()]
-        parts = self._number_rows(found)
+        parts = number_rows(self.catalogue, self.ids, found)
         of_views = self._view_numbers(views)
         total = manifest.counts.get("facts", 0) + sum(p.live for p in parts if p.number not in of_views)
         waiting = sum(f.rows for f in self._waiting) + sum(map(len, parts))
@@ -251,19 +227,6 @@ class EmbeddedGate:
     def _view_numbers(self, views: Iterable[Predicate]) -> set[int]:
         lines = (self.catalogue.find(p) for p in views)
         return {line.number for line in lines if line is not None}
-
-    def _number_rows(self, found: Sequence[_Changed]) -> list[Rows]:
-        """What is to be written, by the numbers of predicates."""
-        # Terms of many small tables get their ids together.
-        small = [c.facts for c in found if len(c.facts) < _SHORT_TABLE]
-        ids = iter(self._store_ids([c for facts in small for c in facts.columns()]))
-        parts = []
-        for change in found:
-            facts = change.facts
-            columns = facts.columns() if len(facts) >= _SHORT_TABLE else ()
-            own = [self.ids.store_ids(c) for c in columns] or list(islice(ids, facts.arity))
-            parts.append(self._rows_to_write(change, own))
-        return sorted((part for part in parts if len(part)), key=lambda part: part.number)
 
     def _add_indexes(self, tables: Mapping[Predicate, Table]) -> Image | None:
         """The image with indexes of large tables that had to be made, so that the next one need not."""
@@ -333,31 +296,6 @@ class EmbeddedGate:
             paths = {file.path for file in self._waiting}
             self._read = {path: rows for path, rows in self._read.items() if path in paths}
 
-    def _changes_of(self, table: Table) -> tuple[Facts, Sequence[Counts]]:
-        """What has changed of a table, or all of one that was never written."""
-        if table.tracking is not None:
-            return table.collect_changes()
-        facts = table.facts()
-        return facts, (*table.supports_of(facts.keys), np.ones(len(facts), np.int64))
-
-    def _store_ids(self, columns: Sequence[Ids]) -> list[StoreIds]:
-        """Of many short columns, all at once."""
-        if not columns:
-            return []
-        return list(cut(self.ids.store_ids(np.concatenate(columns)), map(len, columns)))
-
-    def _rows_to_write(self, change: _Changed, columns: Sequence[StoreIds]) -> Rows:
-        rows, supports = len(change.facts), change.supports
-        known = rows or len(change.source)
-        line = self.catalogue.number(change.predicate) if known else Line(-1, *change.predicate)
-        if rows:
-            made = Rows(line.number, columns, supports)
-            distinct = line.distinct or _count_distinct(change.source)
-            facts, asserted = line.rows + made.live, line.asserted + made.asserted
-            self.catalogue.set(Line(line.number, line.name, line.arity, facts, asserted, distinct))
-            return made
-        return Rows(line.number, columns, supports)
-
     def _write_image(
         self,
         tables: Mapping[Predicate, Table],
@@ -393,7 +331,7 @@ class EmbeddedGate:
         )
 
 
-def _change_of_view(engine: ColumnarEngine, predicate: Predicate, view: ColumnarView) -> _Changed:
+def _change_of_view(engine: ColumnarEngine, predicate: Predicate, view: ColumnarView) -> Changed:
     """How the counts of a view have changed since they were written, or all of one that never was."""
     runs = view.runs
     change = engine.plus(runs if view.unsaved is None else view.unsaved, predicate.arity)
@@ -405,7 +343,7 @@ def _change_of_view(engine: ColumnarEngine, predicate: Predicate, view: Columnar
     live = (after != 0).astype(np.int64) - (before != 0)
     nothing = np.zeros(len(change), np.int64)
     supports = (nothing, change.weights(), nothing, live)
-    return _Changed(predicate, change, supports, max(runs, key=len, default=change))
+    return Changed(predicate, change, supports, max(runs, key=len, default=change))
 
 
 def _find_image(store: Store) -> Image | None:
@@ -414,9 +352,3 @@ def _find_image(store: Store) -> Image | None:
     if image is None or not all((store.folder / f.path).exists() for f in image.files.values()):
         return None
     return image
-
-
-def _count_distinct(source: Table | Facts) -> tuple[float, ...]:
-    if source.arity < 2 or len(source) < _TINY_TABLE:
-        return (float(len(source)),) * source.arity  # of few facts it matters little
-    return tuple(float(source.distinct((i,))) for i in range(source.arity))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
 
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Frame, union
@@ -17,22 +14,36 @@ from hdlog.engines.spark.relation import Facts
 from hdlog.engines.spark.table import Content, Run, Table
 from hdlog.errors import ClashingTerms
 from hdlog.ingest.parsing import FACT
-from hdlog.ingest.pipeline import Deduplicator, Parsed
+from hdlog.ingest.pipeline import Parsed
 from hdlog.maintenance.materialisation import View
 from hdlog.plan.nodes import is_node
 from hdlog.plan.written import WrittenPlans
 from hdlog.program.model import Predicate
-from hdlog.store import disk
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.disk import File
 from hdlog.store.facts import SUPPORTS
 from hdlog.store.gate import stored_plans
+from hdlog.store.parts import FILES, PartWriter
 from hdlog.store.store import Store
+from hdlog.store.term_ids import SKOLEM_TERMS, TERMS
 
 _FACTS_OF_A_PARTITION = 4_000_000
 _STATE = dict(zip(SUPPORTS, "anrl", strict=True))
 """The columns of a file, and those of a run."""
-_SCHEMA = "path STRING, bytes BIGINT, checksum BIGINT, rows BIGINT, first BIGINT, last BIGINT"
+_ASSERTED = tuple((name, int(name in ("asserted", "live"))) for name in SUPPORTS)
+"""The supports of a fact that nothing derives."""
+_TYPES = {
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.string(): "STRING",
+    pa.list_(pa.int64()): "ARRAY<BIGINT>",
+}
+
+
+def _facts_schema(width: int) -> pa.Schema:
+    """Of files of facts, as far as some columns."""
+    columns = [*(f"c{i}" for i in range(width)), *SUPPORTS]
+    return pa.schema([("p", pa.int32()), *((name, pa.int64()) for name in columns)])
 
 
 class SparkGate:
@@ -44,7 +55,10 @@ class SparkGate:
         manifest = store.manifest
         engine.spread(-(-manifest.counts.get("facts", 0) // _FACTS_OF_A_PARTITION))
         engine.dictionary.rest_on(
-            self._frame(manifest.terms), self._frame(manifest.skolems), manifest.clashes, manifest.typed
+            self._frame(manifest.terms, TERMS),
+            self._frame(manifest.skolems, SKOLEM_TERMS),
+            manifest.clashes,
+            manifest.typed,
         )
         plans = stored_plans(store)
         self._nodes = frozenset(plans.nodes) if plans is not None else frozenset()
@@ -52,10 +66,12 @@ class SparkGate:
         self._found: dict[Predicate, Table] = {}
         self._settle: Callable[[], None] = lambda: None
 
-    def _frame(self, files: Sequence[File]) -> Frame | None:
+    def _frame(self, files: Sequence[File], schema: pa.Schema) -> Frame | None:
         if not files:
             return None
-        data = self.engine.spark.read.parquet(*self.store.paths(files))
+        # Spark would start a job to find out what the columns are.
+        spelt = ", ".join(f"{field.name} {_TYPES[field.type]}" for field in schema)
+        data = self.engine.spark.read.schema(spelt).parquet(*self.store.paths(files))
         return self.keeper.frame(data, sum(f.rows for f in files))
 
     # In.
@@ -67,10 +83,13 @@ class SparkGate:
         return predicate not in self._nodes and self.catalogue.holds(predicate)
 
     def find(self, predicate: Predicate) -> Table | None:
-        line = self.catalogue.find(predicate) if predicate not in self._nodes else None
-        return None if line is None else self._table(line)
+        line = self.find_line(predicate)
+        return None if line is None else self.restore(line)
 
-    def _table(self, line: Line) -> Table:
+    def find_line(self, predicate: Predicate) -> Line | None:
+        return self.catalogue.find(predicate) if predicate not in self._nodes else None
+
+    def restore(self, line: Line) -> Table:
         table = self.engine.table(line.arity)
         run = self._run(line, table.keys)
         if run is not None:
@@ -84,7 +103,7 @@ class SparkGate:
         files = [f for f in self.store.manifest.facts if f.first <= line.number <= f.last]
         if not files:
             return None
-        frame = self._frame(files)
+        frame = self._frame(files, _facts_schema(line.arity))
         assert frame is not None
         own = [*keys[: line.arity], *(["0L AS c0"] if not line.arity else [])]
         state = [f"{name} AS {short}" for name, short in _STATE.items()]
@@ -126,8 +145,8 @@ class SparkGate:
                 )
             )
         manifest, dictionary = self.store.manifest, self.engine.dictionary
-        terms = self._write(dictionary.new_terms(), "terms", ["id"])
-        skolems = self._write(dictionary.new_skolems(), "skolems", ["id"])
+        terms = self._write_terms(dictionary.new_terms())
+        skolems = self._write_skolems(dictionary.new_skolems())
         counts = manifest.counts
         changes = {
             "facts": (*manifest.facts, *files),
@@ -157,8 +176,12 @@ class SparkGate:
         try:
             self.engine.dictionary.check()
         except ClashingTerms:
-            self.store.commit(clashes=self.engine.dictionary.clashes)
-            raise
+            self.note_clashes()
+
+    def note_clashes(self) -> NoReturn:
+        """Have the store know which texts share a hash; what has used it must be done again."""
+        self.store.commit(clashes=self.engine.dictionary.clashes)
+        raise ClashingTerms
 
     def load(self, parsed: Parsed) -> dict[str, Any]:
         """Write facts that have been parsed as asserted ones, without a table for each predicate."""
@@ -167,21 +190,11 @@ class SparkGate:
         width = max((line.arity for line in lines.values()), default=0)
         names = ["p", *(f"c{i}" for i in range(width))]
         rows = self._number_facts(parsed, lines, width)
-        supports = ", ".join(
-            f"1L AS {name}" if name in ("asserted", "live") else f"0L AS {name}" for name in SUPPORTS
-        )
-        schema = ", ".join(["p INT", *(f"{name} BIGINT" for name in names[1:])])
-        parts = max(1, -(-parsed.facts // _FACTS_OF_A_PARTITION))
-
-        def prepare(data: DataFrame) -> DataFrame:
-            spread = data.coalesce(1) if parts == 1 else data.repartitionByRange(parts, *names)
-            single = spread.sortWithinPartitions(*names).mapInArrow(Deduplicator(names), schema)
-            return single.selectExpr(*names, *supports.split(", "))
-
-        files = self._write(rows, "facts", names, parsed.facts, prepare)
-        self._count(files, lines.values())
-        terms = self._write(self.engine.dictionary.new_terms(), "terms", ["id"], parsed.facts)
-        skolems = self._write(self.engine.dictionary.new_skolems(), "skolems", ["id"])
+        writer = PartWriter(*self._place("facts"), _facts_schema(width), _ASSERTED, True)
+        files = self._write(rows, names, parsed.facts, writer)
+        self._count(files, lines.values(), width)
+        terms = self._write_terms(self.engine.dictionary.new_terms(), parsed.facts)
+        skolems = self._write_skolems(self.engine.dictionary.new_skolems())
         total = sum(f.rows for f in files)
         counts = {
             "facts": total,
@@ -214,12 +227,11 @@ class SparkGate:
         rest = [f"rest[{i}] AS c{i + 2}" for i in range(width - 2)]
         return joined.select("number AS p", *("c0", "c1")[:width], *rest)
 
-    def _count(self, files: Sequence[File], lines: Iterable[Line]) -> None:
+    def _count(self, files: Sequence[File], lines: Iterable[Line], width: int) -> None:
         """How many facts each predicate has, and how many values its columns have, about."""
-        frame = self._frame(files)
+        frame = self._frame(files, _facts_schema(width))
         if frame is None:
             return
-        width = sum(name.startswith("c") for name in frame.names)
         values = [f"approx_count_distinct(c{i}) AS d{i}" for i in range(width)]
         counted = self.keeper.collect(frame.totals(["p"], "count(1) AS rows", *values)).to_pylist()
         by_number = {row["p"]: row for row in counted}
@@ -230,19 +242,26 @@ class SparkGate:
 
     def compact(self) -> dict[str, Any]:
         self._drop_nodes()
-        lines = {line.predicate: line for line in self.catalogue.lines() if line.rows}
-        frames = {}
-        for line in lines.values():
-            run = self._run(line, self.engine.table(line.arity).keys)
-            assert run is not None, "it has facts"
-            frames[line.number] = run.frame
-        files, _ = self._write_facts(frames, lines)
-        terms = self._frame(self.store.manifest.terms)
-        several = len(self.store.manifest.terms) > 1 and terms is not None
+        manifest = self.store.manifest
+        lines = list(self.catalogue.lines())
+        width = max((line.arity for line in lines), default=0)
+        facts = self._frame(manifest.facts, _facts_schema(width))
+        files: list[File] = []
+        if facts is not None:
+            known = pa.table({"p": pa.array([line.number for line in lines], pa.int32())})
+            numbers = self.keeper.frame(self.engine.spark.createDataFrame(known, schema="p INT"))
+            keys = ["p", *(f"c{i}" for i in range(width))]
+            summed = facts.join(numbers.with_hint("BROADCAST"), ["p"], "left_semi")
+            summed = summed.totals(keys, *(f"sum({name}) AS {name}" for name in SUPPORTS))
+            held = summed.where(" OR ".join(f"{name} <> 0" for name in SUPPORTS))
+            writer = PartWriter(*self._place("facts"), _facts_schema(width))
+            files = self._write(held, keys, sum(f.rows for f in manifest.facts), writer)
+        terms = self._frame(manifest.terms, TERMS) if len(manifest.terms) > 1 else None
+        term_rows = sum(f.rows for f in manifest.terms)
         self._settle = lambda: self._note_saved(())
         return {
-            "facts": files,
-            "terms": self._write(terms, "terms", ["id"]) if several else self.store.manifest.terms,
+            "facts": tuple(files),
+            "terms": manifest.terms if terms is None else tuple(self._write_terms(terms, term_rows)),
             "catalogue": self.catalogue.write_all(),
             "plans": None,
             "image": None,
@@ -255,7 +274,9 @@ class SparkGate:
         for table in tables:
             table.persist()
         manifest = self.store.manifest
-        self.engine.dictionary.settle(self._frame(manifest.terms), self._frame(manifest.skolems))
+        self.engine.dictionary.settle(
+            self._frame(manifest.terms, TERMS), self._frame(manifest.skolems, SKOLEM_TERMS)
+        )
         self.catalogue.renew()
 
     def _change(self, line: Line, table: Table) -> Frame:
@@ -289,82 +310,38 @@ class SparkGate:
             parts.append(frame.select(f"{number} AS p", *own, *state))
         kept, figures = self.keeper.keep(union(parts), {})
         keys = ["p", *(f"c{i}" for i in range(width))]
-        files = self._write(kept, "facts", keys, figures["rows"])
+        writer = PartWriter(*self._place("facts"), _facts_schema(width))
+        files = self._write(kept, keys, figures["rows"], writer)
         sums = self.keeper.collect(kept.totals(["p"], "sum(live) AS live", "sum(asserted) AS asserted"))
         rows = zip(*(sums[n].to_pylist() for n in ("p", "live", "asserted")), strict=True)
         return files, {number: (live, asserted) for number, live, asserted in rows}
 
+    def _write_terms(self, terms: Frame | None, rows: int | None = None) -> list[File]:
+        return self._write(
+            terms, ["id"], rows, PartWriter(*self._place("terms"), TERMS, plain=("id", "text"))
+        )
+
+    def _write_skolems(self, skolems: Frame | None) -> list[File]:
+        return self._write(skolems, ["id"], None, PartWriter(*self._place("skolems"), SKOLEM_TERMS))
+
+    def _place(self, kind: str) -> tuple[str, str]:
+        """Where files of a kind go: the folder of the store, and what their names begin with."""
+        (self.store.folder / kind).mkdir(exist_ok=True)
+        return str(self.store.folder), f"{kind}/{self.store.manifest.version + 1:06d}"
+
     def _write(
-        self,
-        frame: Frame | None,
-        kind: str,
-        keys: Sequence[str],
-        rows: int | None = None,
-        prepare: Callable[[DataFrame], DataFrame] | None = None,
+        self, frame: Frame | None, keys: Sequence[str], rows: int | None, writer: PartWriter
     ) -> list[File]:
-        """A frame as files of the store, sorted; Spark writes a folder, whose files move to where they belong."""
+        """A frame as files of the store, sorted, which its tasks write; all that comes to the driver is what they are called."""
         if frame is None or rows == 0:
             return []
-        folder = self.store.make_staging_folder()
-        self.engine.say(f"writing {kind}")
+        self.engine.say(f"writing {writer.prefix.partition('/')[0]}")
         parts = 1 if rows is None else max(1, -(-rows // _FACTS_OF_A_PARTITION))
 
-        def run() -> None:
+        def run() -> pa.Table:
             data = self.keeper.data(frame)
-            if prepare is not None:
-                ready = prepare(data)
-            else:
-                spread = data.coalesce(1) if parts == 1 else data.repartitionByRange(parts, *keys)
-                ready = spread.sortWithinPartitions(*keys)
-            ready.write.mode("overwrite").option("compression", "zstd").parquet(str(folder))
+            spread = data.coalesce(1) if parts == 1 else data.repartitionByRange(parts, *keys)
+            return spread.sortWithinPartitions(*keys).mapInArrow(writer, FILES).toArrow()
 
-        self.keeper.run(run)
-        return list(self._take_over(folder, kind))
-
-    def _take_over(self, folder: Path, kind: str) -> Iterator[File]:
-        """Files that Spark has written, as files of the store; tasks look at them, as many as there are cores."""
-        paths = sorted(str(p) for p in folder.glob("*.parquet"))
-        moved = {}
-        for path in paths:
-            target = self.store.new_path(kind, "parquet")
-            (self.store.folder / target).parent.mkdir(exist_ok=True)
-            Path(path).replace(self.store.folder / target)
-            moved[str(self.store.folder / target)] = target
-        if not moved:
-            return
-        listed = self.engine.spark.createDataFrame(pa.table({"path": list(moved)}), schema="path STRING")
-        described = self.keeper.run(listed.mapInArrow(_describe_files, _SCHEMA).toArrow)
-        for entry in described.to_pylist():
-            path = moved[entry.pop("path")]
-            if entry["rows"]:
-                yield File(path, **entry)
-            else:
-                disk.remove(self.store.folder / path)
-        disk.sync_folder(self.store.folder / kind)
-
-
-def _describe_files(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sizes and checksums of files, and which predicates are in them."""
-    for batch in batches:
-        entries = [_describe(Path(path)) for path in batch.column("path").to_pylist()]
-        if entries:
-            yield pa.RecordBatch.from_pylist(entries)
-
-
-def _describe(path: Path) -> dict[str, Any]:
-    with path.open("rb") as stream:
-        disk.sync_descriptor(stream.fileno())
-    size, checksum = disk.measure(path)
-    metadata = pq.read_metadata(path)
-    first = last = 0
-    if metadata.num_rows and metadata.schema.names[0] == "p":
-        numbers = pq.read_table(path, columns=["p"])["p"]
-        first, last = numbers[0].as_py(), numbers[-1].as_py()
-    return {
-        "path": str(path),
-        "bytes": size,
-        "checksum": checksum,
-        "rows": metadata.num_rows,
-        "first": first,
-        "last": last,
-    }
+        files = [File(**entry) for entry in self.keeper.run(run).to_pylist()]
+        return sorted(files, key=lambda file: (file.first, file.last))

@@ -19,7 +19,6 @@ import fcntl
 import getpass
 import json
 import os
-import shutil
 import socket
 import sys
 import time
@@ -43,7 +42,7 @@ from hdlog.store.manifest import Entry, Manifest, RuleFile, read_manifest, write
 MANIFEST = "manifest.json"
 KINDS = ("facts", "terms", "skolems", "catalogue", "rules", "plans", "history", "image")
 _LOCK, _OWNER, _LEASES, _VERSIONS = "lock", "writer", "leases", "versions"
-_OWN = {MANIFEST, _LOCK, _OWNER, _LEASES, _VERSIONS, "staging", "streams", "changes", *KINDS}
+_OWN = {MANIFEST, _LOCK, _OWNER, _LEASES, _VERSIONS, "streams", "changes", *KINDS}
 _LONGEST = 200
 """Characters of a command in the log."""
 _FOLDED = 50
@@ -111,12 +110,6 @@ class Store:
             sink.write(data)
         return File(path, sink.bytes, sink.checksum, rows)
 
-    def make_staging_folder(self) -> Path:
-        """A folder for files on the way; `clean` removes it."""
-        folder = self.folder / "staging" / uuid.uuid4().hex[:12]
-        folder.mkdir(parents=True)
-        return folder
-
     def commit(self, added: int = 0, removed: int = 0, **changes: Any) -> None:
         """The next version, in one step."""
         before = self.manifest
@@ -168,7 +161,6 @@ class Store:
 
     def clean(self) -> None:
         """Remove what no kept version names: files of older versions, and what a run that failed has left behind."""
-        shutil.rmtree(self.folder / "staging", ignore_errors=True)
         kept = self.kept_versions()
         named = {f.path for f in self.manifest.files()}
         for version in kept:

@@ -34,6 +34,10 @@ class Budget:
 
     memory: int = field(default_factory=lambda: int(0.8 * machine_memory()))
 
+    def used_share(self) -> float:
+        """How much of it is in use, as a share."""
+        return used_memory() / self.memory
+
     def check(
         self, rows: int, bytes_a_row: int, what: str = "an intermediate result", piecemeal: bool = False
     ) -> None:

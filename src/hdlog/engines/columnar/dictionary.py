@@ -135,6 +135,8 @@ class Dictionary:
         inline = numbers < 0
         if not inline.any():
             return ids[numbers]
+        if inline.all():
+            return self.encode_integers(numbers - np.int64(INTEGERS))
         translated = np.empty(len(numbers), np.uint32)
         translated[~inline] = ids[numbers[~inline]]
         translated[inline] = self.encode_integers(numbers[inline] - np.int64(INTEGERS))

@@ -22,6 +22,9 @@ from hdlog.engines.spark.frames import Frame
 from hdlog.engines.spark.relation import column, columns
 from hdlog.tuning import Numbers
 
+_PLENTY = 0.5
+"""The share of the memory for what is near that is plenty."""
+
 
 class Context:
     def __init__(
@@ -39,18 +42,35 @@ class Context:
         self.dictionary.budget = self.near.budget
         # It does all that the embedded engine asks of its own.
         self.near.dictionary = cast(Dictionary, self.dictionary)
-        self.far.dictionary.before_reading = self._tell_terms
+        self.far.dictionary.before_reading = lambda: self.tell_terms(*self.take_new_terms())
 
-    def _tell_terms(self) -> None:
-        """Have Spark know the terms that came up here."""
+    @property
+    def room(self) -> int:
+        """Rows up to which a table is better in the process: fewer and fewer as the memory for it fills up."""
+        left = 1.0 - self.near.budget.used_share()
+        full = self.numbers.near_rows
+        return full if left > _PLENTY else int(full * max(0.0, left / _PLENTY) ** 2)
+
+    def take_new_terms(self) -> tuple[pa.Table, pa.Table]:
+        """Terms that came up here and Spark does not know, ids and texts; and Skolem terms: ids, names, and lists of arguments."""
         ids, texts = self.dictionary.take_new_texts()
-        if len(ids):
-            table = pa.table({"id": pa.array(ids), "text": texts})
-            self.far.dictionary.add_table(table)
-        for name, own, arguments in self.dictionary.take_new_skolems():
-            lists = _list_rows(arguments, len(own))
-            table = pa.table({"id": pa.array(own), "name": pa.array([name] * len(own)), "args": lists})
-            self.far.dictionary.add_skolem_table(table)
+        terms = pa.table({"id": pa.array(ids), "text": texts})
+        groups = self.dictionary.take_new_skolems()
+        skolems = {
+            "id": pa.array(np.concatenate([own for _, own, _ in groups]) if groups else [], pa.int64()),
+            "name": pa.array([name for name, own, _ in groups for _ in range(len(own))], pa.string()),
+            "args": pa.chunked_array(
+                [_list_rows(arguments, len(own)) for _, own, arguments in groups], pa.list_(pa.int64())
+            ),
+        }
+        return terms, pa.table(skolems)
+
+    def tell_terms(self, terms: pa.Table, skolems: pa.Table) -> None:
+        """Have Spark know them."""
+        if len(terms):
+            self.far.dictionary.add_table(terms)
+        if len(skolems):
+            self.far.dictionary.add_skolem_table(skolems)
 
     # Home, where it is small.
 

@@ -218,6 +218,10 @@ class MixedDictionary:
         self._far.clashes[text] = identifier
         return int(self.near_ids(np.array([identifier]))[0])
 
+    def set_apart(self, text: str, identifier: int) -> None:
+        """Note that a text has another id than its hash from now on, which belongs to a text that is kept elsewhere."""
+        self._far.clashes[text] = next_id(identifier)
+
     def encode_terms(self, terms: Iterable[Constant]) -> Ids:
         return self.encode(map(term_text, terms))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from pyspark.sql import DataFrame
 
 from hdlog.engines.decode import FactTable
@@ -13,6 +14,7 @@ from hdlog.engines.mixed.tables import Tables
 from hdlog.program.model import Predicate
 from hdlog.program.terms import Constant
 from hdlog.reading.chunks import Chunk
+from hdlog.reading.identifiers import StoreIds
 from hdlog.reading.shared_terms import SharedTerms
 
 
@@ -28,11 +30,15 @@ class InAndOut(Tables):
         return self.far.owns(table)
 
     def encode_table(self, table: DataFrame, types: Sequence[str]) -> Facts:
-        return self.take_far(self.far.encode_table(table, types))
+        return self.bring_facts_home(self.take_far(self.far.encode_table(table, types)))
+
+    def facts_of_store_ids(self, columns: Sequence[StoreIds], rows: int) -> Facts:
+        near = self.near_facts_of(columns, np.ones(rows, np.int64))
+        return Facts(near.arity, near.once())
 
     def take_far(self, facts: FarFacts) -> Facts:
-        """Facts that came up on Spark, such as those of files that tasks have read."""
-        return self.bring_facts_home(Facts(facts.arity, far=facts))
+        """Facts that came up on Spark, such as those of files that tasks have read; many, as far as anybody knows."""
+        return Facts(facts.arity, far=facts)
 
     def decode(self, facts: Facts) -> FactTable:
         rows = self.count(facts)

@@ -183,7 +183,7 @@ class Tables(FactSets):
 
     def _near_side(self, table: Table, *changes: Facts) -> NearTable | None:
         """A table that is near and stays there, as what is done with it is small; all facts are near then."""
-        room = 0 if table.near is None else self.numbers.near_rows - len(table)
+        room = 0 if table.near is None else self.room - len(table)
         for facts in changes:
             self.bring_facts_home(facts, room)
         return table.near if all(facts.is_near for facts in changes) else None
@@ -197,7 +197,7 @@ class Tables(FactSets):
         return table.far
 
     def _move_out_if_large(self, table: Table) -> None:
-        if len(table) > self.numbers.near_rows:
+        if len(table) > self.room:
             self.move_out(table)
 
     def move_out(self, table: Table) -> None:
@@ -207,11 +207,14 @@ class Tables(FactSets):
         self._note(table)
         far = self.far.table(table.arity)
         facts = near.stored()
-        state = _state_of(near, facts)
         recent: tuple[Recent, ...] = ()
-        if near.tracking is not None:
+        if near.tracking is None:
+            state = _state_of(near, facts)
+        else:
             changed, differences = near.collect_changes()
             change = dict(zip(LETTERS, differences, strict=True))
+            facts = self.near.union(facts, changed)  # what has gone altogether is not stored any more
+            state = _state_of(near, facts)
             at = locate(facts.keys, changed.keys)
             for s in LETTERS:
                 state[s][at] -= change[s]

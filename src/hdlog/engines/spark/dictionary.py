@@ -28,6 +28,8 @@ from hdlog.reading.identifiers import (
 )
 
 _ID_TEXT = "id BIGINT, text STRING"
+_TERMS = pa.schema([("id", pa.int64()), ("text", pa.string())])
+_SKOLEMS = pa.schema([("id", pa.int64()), ("name", pa.string()), ("args", pa.list_(pa.int64()))])
 _TYPED = "startswith(text, '\"') AND NOT endswith(text, '\"')"
 _INTEGER_SQL = f"concat('\"', id - {INTEGERS}L, '{INTEGER_MARK}')"
 _MARKED = f"startswith(text, '{SKOLEM}')"
@@ -310,6 +312,27 @@ class Dictionary:
         self._new_skolems.append(new)
 
     # To a store.
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there is anything that a store may not have."""
+        return bool(self._parts or self._fresh or self._unsent or self._pending or self._new_skolems)
+
+    def find_stored(self, ids: StoreIds) -> pa.Table:
+        """Those of some terms that a store has, with their texts."""
+        return self._find(self._stored, ids, _TERMS)
+
+    def find_stored_skolems(self, ids: StoreIds) -> pa.Table:
+        """Likewise Skolem terms, with names and arguments."""
+        return self._find(self._stored_skolems, ids, _SKOLEMS)
+
+    def _find(self, stored: Frame | None, ids: StoreIds, schema: pa.Schema) -> pa.Table:
+        if stored is None or not len(ids):
+            return schema.empty_table()
+        wanted = self._frame(pa.table({"id": pa.array(ids)}), "id BIGINT").with_hint("BROADCAST")
+        return (
+            self._keeper.collect(stored.join(wanted, ["id"], "left_semi")).select(schema.names).cast(schema)
+        )
 
     def check_if_many(self) -> None:
         """Look for texts that share a hash where there are so many that it is not out of the question."""

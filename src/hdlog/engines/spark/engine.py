@@ -18,6 +18,7 @@ from hdlog.engines.spark.table import Table
 from hdlog.engines.spark.tables import Tables
 from hdlog.program.model import AggregateCall
 from hdlog.program.terms import Term, Variable
+from hdlog.reading.identifiers import StoreIds
 from hdlog.tuning import Numbers
 
 
@@ -34,6 +35,22 @@ class SparkEngine(Tables, InAndOut):
 
     def aggregator(self, call: AggregateCall, group: Sequence[Variable], terms: Sequence[Term]) -> Aggregator:
         return Aggregator(self, call, group, terms)
+
+    # As part of another engine, and by itself.
+
+    @property
+    def far(self) -> SparkEngine:
+        return self
+
+    @property
+    def room(self) -> int:
+        return 0
+
+    def take_far(self, facts: Facts) -> Facts:
+        return facts
+
+    def facts_of_store_ids(self, columns: Sequence[StoreIds], rows: int) -> Facts:
+        return self.facts_from_columns(columns, rows)
 
     # Updates.
 
