@@ -263,6 +263,7 @@ def test_statistics_and_hints(make: Callable[[], Any], a: set[Row], b: set[Row])
         assert engine.fan_out(version, (0,)) == pytest.approx(len(a) / len({x for x, _ in a}), rel=0.2)
     assert engine.hints.workers([more]) >= 1
     engine.hints.look_ahead([(stored, more)])
+    engine.hints.announce("what follows")
     engine.hints.take_care()  # and everything goes on as before
     asked: list[int] = []
     engine.join(engine.scan(more, (X, Y)), Version(stored), (Y, Z), asked.append)

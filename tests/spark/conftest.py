@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines import ON_SPARK
+from tests.engines import ON_SPARK, session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -17,6 +17,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Any:
-    from hdlog.engines.spark.session import start_session
-
-    return start_session("local[2]", "3g")
+    return session()

@@ -19,6 +19,7 @@ from hdlog.engines.spark.frames import Keeper
 from hdlog.errors import InputError, LimitReached, TooManyDerivations
 from hdlog.maintenance.trace import Event
 from hdlog.program.model import Predicate
+from tests.engines import CLASSIC
 from tests.engines import OpenReasoner as Reasoner
 
 REACH = "r[?y] :- r[?x], e[?x, ?y] . r[?x] :- s[?x] ."
@@ -37,6 +38,7 @@ def stored(spark: SparkSession) -> int:
     return sum(info.memSize() + info.diskSize() for info in found)
 
 
+@CLASSIC
 def test_memory_and_plans_stay_flat_over_120_rounds(spark: SparkSession) -> None:
     """A chain of 120 steps: one round each; what a round made is forgotten, and plans do not grow."""
     sizes: list[int] = []
@@ -44,9 +46,9 @@ def test_memory_and_plans_stay_flat_over_120_rounds(spark: SparkSession) -> None
     frames: list[int] = []
 
     class Watched(Keeper):
-        def keep_data(self, data: Any, metrics: Any) -> Any:
+        def keep_data(self, data: Any, metrics: Any, what: str = "") -> Any:
             plans.append(len(data._jdf.queryExecution().analyzed().toString()))
-            return super().keep_data(data, metrics)
+            return super().keep_data(data, metrics, what)
 
     made = SparkEngine(spark)
 

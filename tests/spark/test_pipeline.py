@@ -20,6 +20,7 @@ from hdlog.reading.splits import find_splits
 from hdlog.store.spark import SparkGate
 from hdlog.store.store import open_store
 from hdlog.tuning import Tuning
+from tests.engines import CLASSIC
 from tests.unit.test_store import RULES, XSD, edge, exported, triples, write
 
 
@@ -100,6 +101,7 @@ def test_a_malformed_line_on_an_executor_is_told_as_one_in_process(
     assert not (tmp_path / "store").exists()
 
 
+@CLASSIC
 def test_a_stream_takes_each_file_once_across_restarts(spark: SparkSession, tmp_path: Path) -> None:
     rules = tmp_path / "rules.dlog"
     rules.write_text(RULES)
@@ -145,6 +147,7 @@ def test_a_stream_takes_each_file_once_across_restarts(spark: SparkSession, tmp_
     assert edge(2, 3) not in exported(tmp_path / "store")
 
 
+@CLASSIC
 def test_a_bad_file_stops_a_stream_and_nothing_of_its_batch_is_taken(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 import click
 
 from hdlog.dialects import Dialect
 from hdlog.tuning import METHODS
+
+if TYPE_CHECKING:
+    from hdlog.operations.work import Settings
 
 DATA_HELP = (
     "Files, folders or globs of facts: .nt, .nq, .ttl, .trig, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
@@ -93,21 +98,66 @@ summary_as_json = click.option("--json", "json_", is_flag=True, help="Print the 
 lenient = click.option(
     "--lenient", is_flag=True, help="Skip malformed lines and count them, in place of refusing the file."
 )
-engine_choice = with_options(
-    click.option(
-        "--engine",
-        type=one_of(EngineName),
-        default="auto",
-        show_default=True,
-        help="The embedded engine, Spark, or the one that suits the number of facts and the memory.",
-    ),
-    click.option(
-        "--master",
-        default="local[*]",
-        show_default=True,
-        help="Spark's master: local[N], spark://host:port, yarn, ...",
-    ),
-)
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """Where a command is to run."""
+
+    engine: EngineName
+    master: str
+    spark_settings: Mapping[str, str]
+
+    def settings(self, memory: float | None, **more: Any) -> Settings:
+        from hdlog.operations.work import Settings
+
+        return Settings(self.engine, self.master, memory, spark_settings=dict(self.spark_settings), **more)
+
+
+def _split_setting(
+    context: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
+    for value in values:
+        if not value.partition("=")[0] or "=" not in value:
+            raise click.BadParameter(f"{value!r} is no KEY=VALUE", context, parameter)
+    return dict(value.split("=", 1) for value in values)
+
+
+def engine_choice(command: Command) -> Command:
+    """Options that say where a command is to run, as its parameter `where`."""
+
+    @wraps(command)
+    def with_choice(
+        *arguments: Any, engine: EngineName, master: str, spark_settings: Mapping[str, str], **rest: Any
+    ) -> Any:
+        return command(*arguments, where=EngineChoice(engine, master, spark_settings), **rest)
+
+    options = with_options(
+        click.option(
+            "--engine",
+            type=one_of(EngineName),
+            default="auto",
+            show_default=True,
+            help="The embedded engine; Spark, with what is small in the process; Spark for everything; or what suits the number of facts and the memory.",
+        ),
+        click.option(
+            "--master",
+            default="local[*]",
+            show_default=True,
+            help="Spark's master: local[N], spark://HOST:PORT, yarn, k8s://URL; or sc://HOST:PORT, a server of Spark Connect.",
+        ),
+        click.option(
+            "--conf",
+            "spark_settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=_split_setting,
+            help="A setting of the Spark session that is started; several times for several.",
+        ),
+    )
+    return cast(Command, options(with_choice))
+
+
 at_version = click.option(
     "--at",
     "version",

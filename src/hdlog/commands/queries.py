@@ -13,7 +13,7 @@ import click
 from hdlog.commands.console import print_table, show_progress
 from hdlog.commands.options import (
     PATH,
-    EngineName,
+    EngineChoice,
     at_version,
     engine_choice,
     memory_budget,
@@ -65,8 +65,7 @@ def query(
     out: Path | None,
     explain: bool,
     version: int | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
 ) -> None:
     """Ask a store: a rule body, or SPARQL.
@@ -77,7 +76,6 @@ def query(
     """
     with show_progress() as progress:
         from hdlog.operations.queries import ask_store
-        from hdlog.operations.work import Settings
         from hdlog.query.queries import Modifiers
 
         chosen = _choose_format(format_, out)
@@ -85,7 +83,7 @@ def query(
         shown = ask_store(
             store,
             text,
-            Settings(engine, master, memory, say=progress.say),
+            where.settings(memory, say=progress.say),
             Modifiers(keys, limit, offset, not matches),
             None if chosen == "table" or explain else chosen,
             out,
@@ -158,8 +156,7 @@ def sql(
     format_: SqlFormat | None,
     out: Path | None,
     version: int | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
 ) -> None:
     """Ask a store in SQL, through DuckDB.
@@ -169,10 +166,9 @@ def sql(
     """
     with show_progress() as progress:
         from hdlog.operations.queries import ask_sql, write_rows
-        from hdlog.operations.work import Settings
 
         chosen = _choose_format(format_, out)
-        rows = ask_sql(store, statement, Settings(engine, master, memory, say=progress.say), version)
+        rows = ask_sql(store, statement, where.settings(memory, say=progress.say), version)
         if out is not None:
             from hdlog.writing.files import write_whole
 
@@ -207,8 +203,7 @@ def why(
     json_: bool,
     html: Path | None,
     version: int | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
 ) -> None:
     """Tell how a fact comes about.
@@ -218,11 +213,8 @@ def why(
     """
     with show_progress() as progress:
         from hdlog.operations.queries import explain_fact
-        from hdlog.operations.work import Settings
 
-        found = explain_fact(
-            store, fact, Settings(engine, master, memory, say=progress.say), several, version
-        )
+        found = explain_fact(store, fact, where.settings(memory, say=progress.say), several, version)
     from hdlog.report.proofs import why_page, why_text
 
     if html is not None:
@@ -246,8 +238,7 @@ def why_not(
     fact: str,
     json_: bool,
     version: int | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
 ) -> None:
     """Tell what is missing for a fact to hold.
@@ -256,9 +247,8 @@ def why_not(
     """
     with show_progress() as progress:
         from hdlog.operations.queries import explain_absence
-        from hdlog.operations.work import Settings
 
-        found = explain_absence(store, fact, Settings(engine, master, memory, say=progress.say), version)
+        found = explain_absence(store, fact, where.settings(memory, say=progress.say), version)
     from hdlog.report.proofs import why_not_text
 
     print(json.dumps(found) if json_ else why_not_text(found))
@@ -282,8 +272,7 @@ def what_if(
     delete: tuple[str, ...],
     changes: tuple[str, ...],
     version: int | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
 ) -> None:
     """Print what an update would change, exactly, without making it.
@@ -297,9 +286,8 @@ def what_if(
     with show_progress() as progress:
         from hdlog.operations.queries import try_update
         from hdlog.operations.stores import change_lines
-        from hdlog.operations.work import Settings
 
-        settings = Settings(engine, master, memory, say=progress.say, tell=progress)
+        settings = where.settings(memory, say=progress.say, tell=progress)
         change = try_update(store, add, delete, settings, changes, version)
     for line in change_lines(change):
         print(line)

@@ -14,7 +14,7 @@ import click
 from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
     PATH,
-    EngineName,
+    EngineChoice,
     ExportFormat,
     at_version,
     engine_choice,
@@ -50,8 +50,7 @@ def load(
     store: Path,
     overwrite: bool,
     lenient: bool,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
     json_: bool,
 ) -> None:
@@ -62,9 +61,8 @@ def load(
     """
     with show_progress(store) as progress:
         from hdlog.operations.stores import load as load_store
-        from hdlog.operations.work import Settings
 
-        settings = Settings(engine, master, memory, lenient, say=progress.say)
+        settings = where.settings(memory, lenient=lenient, say=progress.say)
         summary = load_store(store, data, settings, overwrite)
     summarise(summary, json_)
 
@@ -88,8 +86,7 @@ def materialise(
     dialect: Dialect | None,
     overwrite: bool,
     lenient: bool,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
     max_rounds: int | None,
     max_facts: int | None,
@@ -103,20 +100,17 @@ def materialise(
     """
     with show_progress(store) as progress:
         from hdlog.operations.stores import materialise as materialise_store
-        from hdlog.operations.work import Settings
 
         rules = [Path(f) for f in files if f.endswith(tuple(ENDINGS))]
         data = [f for f in files if not f.endswith(tuple(ENDINGS))]
-        settings = Settings(
-            engine,
-            master,
+        settings = where.settings(
             memory,
-            lenient,
-            Tuning(method).without(without),
-            max_rounds,
-            max_facts,
-            progress.say,
-            progress,
+            lenient=lenient,
+            tuning=Tuning(method).without(without),
+            max_rounds=max_rounds,
+            max_facts=max_facts,
+            say=progress.say,
+            tell=progress,
         )
         summary = materialise_store(rules, data, store, settings, facts, dialect, overwrite)
     summarise(summary, json_)
@@ -150,8 +144,7 @@ def update(
     sparql: str | None,
     quiet: bool,
     lenient: bool,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
     max_rounds: int | None,
     max_facts: int | None,
@@ -173,13 +166,10 @@ def update(
         )
     with show_progress(store) as progress:
         from hdlog.operations.stores import update as update_store
-        from hdlog.operations.work import Settings
 
-        settings = Settings(
-            engine,
-            master,
+        settings = where.settings(
             memory,
-            lenient,
+            lenient=lenient,
             max_rounds=max_rounds,
             max_facts=max_facts,
             say=progress.say,
@@ -244,8 +234,7 @@ def rules(
     version: int | None,
     quiet: bool,
     dialect: Dialect | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
     max_rounds: int | None,
     max_facts: int | None,
@@ -260,14 +249,11 @@ def rules(
         raise UsageError("name files with --add or --remove, or say --list")
     with show_progress(None if list_ else store) as progress:
         from hdlog.operations.stores import change_rules, list_rules
-        from hdlog.operations.work import Settings
 
         if list_:
             text = list_rules(store, version)
         else:
-            settings = Settings(
-                engine,
-                master,
+            settings = where.settings(
                 memory,
                 max_rounds=max_rounds,
                 max_facts=max_facts,
@@ -303,8 +289,7 @@ def export(
     out: Path | None,
     overwrite: bool,
     version: int | None,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
     json_: bool,
 ) -> None:
@@ -314,14 +299,13 @@ def export(
     """
     with show_progress() as progress:
         from hdlog.operations.stores import export_store
-        from hdlog.operations.work import Settings
 
         target = out
         if out is None and (format_ != "nt" or sys.stdout.isatty()):
             target = Path("export.nt" if format_ == "nt" else "export")
         elif str(out) == "-":
             target = None
-        settings = Settings(engine, master, memory, say=progress.say)
+        settings = where.settings(memory, say=progress.say)
         summary = export_store(store, format_, target, settings, overwrite, version)
     summarise(summary, json_)
 
@@ -387,18 +371,15 @@ def rollback(store: Path, version: int, json_: bool) -> None:
 @engine_choice
 @memory_budget
 @summary_as_json
-def compact(
-    store: Path, keep: int | None, engine: EngineName, master: str, memory: float | None, json_: bool
-) -> None:
+def compact(store: Path, keep: int | None, where: EngineChoice, memory: float | None, json_: bool) -> None:
     """Write a store anew, each fact once.
 
     Updates do so by themselves when changes have piled up. Files of older versions go when these are kept no more.
     """
     with show_progress(store) as progress:
         from hdlog.operations.stores import compact as compact_store
-        from hdlog.operations.work import Settings
 
-        summary = compact_store(store, Settings(engine, master, memory, say=progress.say), keep)
+        summary = compact_store(store, where.settings(memory, say=progress.say), keep)
     summarise(summary, json_)
 
 
@@ -451,8 +432,7 @@ def stream(
     out: Path | None,
     once: bool,
     every: float,
-    engine: EngineName,
-    master: str,
+    where: EngineChoice,
     memory: float | None,
 ) -> None:
     """Follow a folder whose files become updates of a store.
@@ -464,9 +444,8 @@ def stream(
     console = Console(stderr=True)
     with show_progress(store, "each batch that was told of is in the store, and nothing else") as progress:
         from hdlog.operations.stream import follow
-        from hdlog.operations.work import Settings
 
-        settings = Settings(engine, master, memory, say=progress.say, tell=progress)
+        settings = where.settings(memory, say=progress.say, tell=progress)
 
         def tell(line: str) -> None:
             console.print(line, highlight=False, markup=False)

@@ -169,7 +169,7 @@ class Tables(Protocol[F, T]):
     """Maintained facts. *Stored* is a fact with any support, *live* one that belongs to the materialisation, *founded* one that
     is asserted or has non-recursive support."""
 
-    def table(self, arity: int) -> T:
+    def table(self, arity: int, name: str = "") -> T:
         """A new table, empty."""
 
     def size(self, table: T) -> int:
@@ -319,6 +319,9 @@ class Hints(Generic[R_contra, F, T]):
 
     def look_ahead(self, wanted: Sequence[tuple[T, F]]) -> None:
         """These facts are about to be looked up in these tables, or added or taken."""
+
+    def announce(self, work: str) -> None:
+        """What goes on from now on, for whoever looks at the engine."""
 
     def take_care(self) -> None:
         """Take nothing for granted in the update that follows: it cannot be run again."""

@@ -52,12 +52,15 @@ class Parsed:
         self.data: DataFrame = tasks.mapInArrow(parser, SCHEMA).persist()
         self.frame: Frame = engine.keeper.frame(self.data)
         told = engine.keeper.collect(
-            self.frame.where(f"kind >= {PREDICATE}").distinct("kind", "p", "c0", "c1", "text")
+            self.frame.where(f"kind >= {PREDICATE}").distinct("kind", "p", "c0", "c1", "text"),
+            f"parsing {len(splits):,} parts of files",
         )
         figures = [
             f"sum(if(kind = {FIGURES}, {c}, 0L)) AS {name}" for c, name in (("c0", "rows"), ("c1", "skipped"))
         ]
-        sums = engine.keeper.collect(self.frame.totals(["kind", "p"], "count(1) AS n", *figures)).to_pylist()
+        sums = engine.keeper.collect(
+            self.frame.totals(["kind", "p"], "count(1) AS n", *figures), "counting facts"
+        ).to_pylist()
         self.rows: dict[int, int] = {row["p"]: row["n"] for row in sums if row["kind"] == FACT}
         """of facts, by predicate; equal ones are not counted as one yet"""
         self.predicates: dict[Predicate, int] = {}
@@ -89,7 +92,7 @@ class Parsed:
         dictionary, keeper = self.engine.dictionary, self.engine.keeper
         terms = self.frame.where(f"kind = {TERM}").select("c0 AS id", "text").distinct("id", "text")
         typed = "count_if(startswith(text, '\"') AND NOT endswith(text, '\"'))"
-        kept, figures = keeper.keep(terms, {"typed": typed})
+        kept, figures = keeper.keep(terms, {"typed": typed}, "distinct terms")
         if figures["rows"]:
             dictionary.add(kept, figures["rows"], figures["typed"] > 0)
         skolems = self.frame.where(f"kind = {SKOLEM_TERM}").select("c0 AS id", "text AS name", "rest AS args")
@@ -104,7 +107,9 @@ class Parsed:
         numbers = pa.table({"p": pa.array([self.predicates[p] for p in predicates], pa.int64())})
         wanted = self.engine.keeper.frame(self.engine.spark.createDataFrame(numbers, schema="p BIGINT"))
         rows = self.frame.where(f"kind = {FACT}").join(wanted.with_hint("BROADCAST"), ["p"], "left_semi")
-        found = self.engine.keeper.collect(rows.select("p", "c0", "c1", "rest")).sort_by("p")
+        found = self.engine.keeper.collect(
+            rows.select("p", "c0", "c1", "rest"), "small predicates into the process"
+        ).sort_by("p")
         lengths = [self.rows.get(number, 0) for number in sorted(numbers["p"].to_pylist())]
         by_number = {self.predicates[p]: p for p in predicates}
         starts = np.cumsum([0, *lengths]).tolist()

@@ -149,6 +149,7 @@ def change_foundations(run: Run[R, F, T], asserted: Mapping[Predicate, F]) -> tu
 def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
     """Every fact with a derivation that uses a lost one, unless founded without recursion."""
     component, moments = run.component, run.moments
+    run.trace.begin("overdelete")
     rules = _Rules(run, lambda c: c.select(c.kept, recursive=True))
     # N_D := E-, and what only rules that are gone derive
     gone = component.select(component.gone, recursive=True)
@@ -170,6 +171,7 @@ def overdelete(run: Run[R, F, T], lost: FactSets[F]) -> None:
 
 def rederive(run: Run[R, F, T]) -> FactSets[F]:
     """Delta := Red^r(I \\ D, D) for each rule r: the facts of D that one step derives from the rest, by the support they have left."""
+    run.trace.begin("rederive")
     if any(node.predicate in run.overdeleted for node in run.component.nodes):
         rules = _Rules(run, lambda c: c.select(c.kept, recursive=True))
         derived = rules.evaluate(Rederivation(run, {}, False, red_r), every=True)
@@ -183,6 +185,7 @@ def rederive(run: Run[R, F, T]) -> FactSets[F]:
 def add(run: Run[R, F, T], start: FactSets[F]) -> None:
     """Everything that follows from the rederived and the new facts."""
     component, moments = run.component, run.moments
+    run.trace.begin("add")
     rules = _Rules(run, lambda c: c.select((*c.kept, *c.fresh), recursive=True))
     # N_A := rederived + E+, and what rules that are new derive from (I \ D)
     fresh = component.select(component.fresh, recursive=True)

@@ -35,6 +35,7 @@ class Driver(Generic[R, F, T]):
     ) -> None:
         self.engine = engine
         self.trace = trace or Trace()
+        self.trace.announce = engine.hints.announce
         self.tuning = tuning or Tuning()
         self.kept = Materialisation(engine)
         self.planning = Planning(self.kept, self.tuning)
@@ -112,6 +113,7 @@ class Driver(Generic[R, F, T]):
                         heappush(waiting, reader)
         moments.absorb_views()
         self.planning.drop_unused()
+        self.trace.finish()
         return {p: net for p, net in moments.net.items() if not net.is_empty}
 
     def _take_alone(

@@ -70,7 +70,7 @@ class Materialisation(Generic[R, F, T]):
     def table(self, predicate: Predicate) -> T:
         table = self.find(predicate)
         if table is None:
-            self.set_table(predicate, self.engine.table(predicate.arity))
+            self.set_table(predicate, self.engine.table(predicate.arity, predicate.name))
         return self.tables[predicate]
 
     def find(self, predicate: Predicate) -> T | None:

@@ -39,6 +39,8 @@ class Trace:
     limits: Limits = field(default_factory=Limits)
     listen: Callable[[Event], None] | None = None
     events: list[Event] = field(default_factory=list)
+    announce: Callable[[str], None] = lambda _: None
+    """is told what goes on, before it does"""
 
     def start(self, components: int) -> None:
         self.events = []
@@ -47,11 +49,25 @@ class Trace:
         self._total = 0
         self._rounds = 0
         self._started = time.perf_counter()
+        self.announce("")
 
     def component(self, number: int, names: tuple[str, ...]) -> None:
         self._number = number
         self._names = names
         self._rounds = 0
+        self._announce("")
+
+    def finish(self) -> None:
+        """All components are done."""
+        self.announce("")
+
+    def begin(self, phase: str) -> None:
+        """The rounds that follow are of this phase."""
+        self._announce(phase)
+
+    def _announce(self, phase: str) -> None:
+        where = f"component {self._number} of {self._components}, {self._few_names()}"
+        self.announce(f"{where}, {phase} in round {self._rounds + 1}" if phase else where)
 
     def round(self, phase: str, facts: int) -> None:
         """A round found so many facts to go on with."""
@@ -69,6 +85,7 @@ class Trace:
             time.perf_counter() - self._started,
         )
         self.events.append(event)
+        self._announce(phase)
         if self.listen:
             self.listen(event)
         if self.limits.rounds is not None and self._rounds > self.limits.rounds:
@@ -77,5 +94,7 @@ class Trace:
             raise LimitReached(f"{self._where()} passed {self.limits.facts:,} facts in this update")
 
     def _where(self) -> str:
-        names = ", ".join(self._names[:3]) + (", ..." if len(self._names) > 3 else "")
-        return f"the rules for {names}"
+        return f"the rules for {self._few_names()}"
+
+    def _few_names(self) -> str:
+        return ", ".join(self._names[:3]) + (", ..." if len(self._names) > 3 else "")

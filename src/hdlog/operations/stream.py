@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hdlog.engines.spark.changed_files import KINDS, ChangedFiles
+from hdlog.engines.spark.session import is_connected
 from hdlog.errors import UsageError
 from hdlog.operations.stores import Living, change_lines, open_for_update
 from hdlog.operations.work import Settings
@@ -37,10 +38,14 @@ def follow(
     """
     if not changes.is_dir():
         raise UsageError(f"{changes}: no such folder; make it before following it")
+    session = settings.session()
+    if is_connected(session):
+        # Spark would run what takes a batch on the server, where this process and its store are not.
+        raise UsageError("a stream needs a classic session of Spark, not one by Spark Connect")
     with open_for_update(folder, settings) as living:
         stream = Stream(living, changes, out or folder / "changes", tell)
         tell(f"engine: {living.work.engine_name} ({living.work.why}); following {changes}")
-        stream.run(settings.session(), folder / "streams" / stream.name, once, every)
+        stream.run(session, folder / "streams" / stream.name, once, every)
 
 
 class Stream:

@@ -48,6 +48,8 @@ class Settings:
     tell: Callable[[Event], None] = lambda _: None
     spark: Any = None
     """a session to use"""
+    spark_settings: dict[str, str] = field(default_factory=dict)
+    """of a session that is to be started"""
 
     @property
     def budget(self) -> Budget:
@@ -62,10 +64,13 @@ class Settings:
         """Spark, started when first asked for."""
         if self.spark is None:
             self.say("starting Spark")
-            from hdlog.engines.spark.session import start_session
+            from hdlog.engines.spark.session import page_of, start_session
 
             memory = f"{max(1, int(self.memory * 0.75))}g" if self.memory else None
-            self.spark = start_session(self.master, memory)
+            self.spark = start_session(self.master, memory, self.spark_settings)
+            page = page_of(self.spark)
+            if page is not None:
+                self.say(f"Spark shows its jobs at {page}")
         return self.spark
 
 

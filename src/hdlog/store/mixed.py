@@ -65,7 +65,7 @@ class MixedGate:
         if line is None:
             return None
         if line.rows > self.engine.numbers.near_rows:
-            return Table(line.arity, far=self.far.restore(line))
+            return Table(line.arity, far=self.far.restore(line), name=line.name)
         return self._restore(line)
 
     def _restore(self, line: Line) -> Table:

@@ -90,7 +90,7 @@ class SparkGate:
         return self.catalogue.find(predicate) if predicate not in self._nodes else None
 
     def restore(self, line: Line) -> Table:
-        table = self.engine.table(line.arity)
+        table = self.engine.table(line.arity, line.name)
         run = self._run(line, table.keys)
         if run is not None:
             distinct = line.distinct if line.arity > 1 else ()
@@ -233,7 +233,9 @@ class SparkGate:
         if frame is None:
             return
         values = [f"approx_count_distinct(c{i}) AS d{i}" for i in range(width)]
-        counted = self.keeper.collect(frame.totals(["p"], "count(1) AS rows", *values)).to_pylist()
+        counted = self.keeper.collect(
+            frame.totals(["p"], "count(1) AS rows", *values), "counting facts"
+        ).to_pylist()
         by_number = {row["p"]: row for row in counted}
         for line in lines:
             row = by_number[line.number]
@@ -308,7 +310,7 @@ class SparkGate:
             own = [f"c{i}" if i < arities[number] else f"CAST(NULL AS BIGINT) AS c{i}" for i in range(width)]
             state = [f"{short} AS {name}" for name, short in _STATE.items()]
             parts.append(frame.select(f"{number} AS p", *own, *state))
-        kept, figures = self.keeper.keep(union(parts), {})
+        kept, figures = self.keeper.keep(union(parts), {}, "what has changed since the store was written")
         keys = ["p", *(f"c{i}" for i in range(width))]
         writer = PartWriter(*self._place("facts"), _facts_schema(width))
         files = self._write(kept, keys, figures["rows"], writer)
@@ -335,7 +337,8 @@ class SparkGate:
         """A frame as files of the store, sorted, which its tasks write; all that comes to the driver is what they are called."""
         if frame is None or rows == 0:
             return []
-        self.engine.say(f"writing {writer.prefix.partition('/')[0]}")
+        kind = writer.prefix.partition("/")[0]
+        self.engine.say(f"writing {kind}")
         parts = 1 if rows is None else max(1, -(-rows // _FACTS_OF_A_PARTITION))
 
         def run() -> pa.Table:
@@ -343,5 +346,5 @@ class SparkGate:
             spread = data.coalesce(1) if parts == 1 else data.repartitionByRange(parts, *keys)
             return spread.sortWithinPartitions(*keys).mapInArrow(writer, FILES).toArrow()
 
-        files = [File(**entry) for entry in self.keeper.run(run).to_pylist()]
+        files = [File(**entry) for entry in self.keeper.run(run, f"writing {kind}").to_pylist()]
         return sorted(files, key=lambda file: (file.first, file.last))

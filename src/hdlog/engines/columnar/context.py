@@ -44,7 +44,7 @@ class Context:
     def encode(self, term: Constant) -> np.uint32:
         return self.dictionary.constant(term)
 
-    def table(self, arity: int) -> Table:
+    def table(self, arity: int, name: str = "") -> Table:
         return Table(self.pairs, arity, self.journal, self.budget, self.numbers)
 
     def halve(self, work: Callable[[Rows], Result], rows: Rows, groups: Rows | None = None) -> list[Result]:

@@ -127,7 +127,7 @@ class Context:
         if far.frame is None:
             return near.no_facts(far.arity)
         names = columns(far.arity)
-        table = self.far.keeper.collect(far.sums().select(*names, "m"))
+        table = self.far.keeper.collect(far.sums().select(*names, "m"), "few facts into the process")
         ids = [table[name].to_numpy() for name in names[: far.arity]]
         return self.near_facts_of(ids, table["m"].to_numpy())
 

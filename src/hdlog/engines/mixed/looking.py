@@ -43,7 +43,7 @@ class Looking(Context):
         if not asked:
             return
         width = max(1, *(table.arity for table, _ in asked))
-        found = self.far.keeper.collect(self._ask(asked, width))
+        found = self.far.keeper.collect(self._ask(asked, width), "facts looked up in large tables")
         for number, (table, keys) in enumerate(asked):
             mine = found if len(asked) == 1 else found.filter(pc.equal(found["t"], number))
             self._remember(table, keys, *self.read_states(mine, table.arity))

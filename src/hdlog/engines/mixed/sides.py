@@ -106,8 +106,11 @@ class Table:
     """The maintained facts of a predicate, on one side at a time; of a far one, what changed a little since is here. It moves when it has become
     larger or smaller than what belongs there."""
 
-    def __init__(self, arity: int, near: NearTable | None = None, far: FarTable | None = None) -> None:
+    def __init__(
+        self, arity: int, near: NearTable | None = None, far: FarTable | None = None, name: str = ""
+    ) -> None:
         self.arity = arity
+        self.name = name
         self.near = near
         self.far = far
         self.recent: tuple[Recent, ...] = ()

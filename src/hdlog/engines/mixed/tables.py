@@ -37,8 +37,8 @@ from hdlog.engines.spark.table import SUPPORTS, Content
 
 
 class Tables(FactSets):
-    def table(self, arity: int) -> Table:
-        return Table(arity, near=self.near.table(arity))
+    def table(self, arity: int, name: str = "") -> Table:
+        return Table(arity, near=self.near.table(arity), name=name)
 
     def size(self, table: Table) -> int:
         return len(table)
@@ -205,7 +205,7 @@ class Tables(FactSets):
         near = table.near
         assert near is not None
         self._note(table)
-        far = self.far.table(table.arity)
+        far = self.far.table(table.arity, table.name)
         facts = near.stored()
         recent: tuple[Recent, ...] = ()
         if near.tracking is None:
@@ -239,7 +239,12 @@ class Tables(FactSets):
         saved = len(parts) - table.unsaved
         if far.content.runs:
             whole = union([run.frame for run in far.content.runs])
-            parts.insert(0, self.read_states(self.far.keeper.collect(whole), table.arity))
+            parts.insert(
+                0,
+                self.read_states(
+                    self.far.keeper.collect(whole, f"{table.name} into the process"), table.arity
+                ),
+            )
             saved += 1
         keys, state = _add_up(parts)
         held = (state["a"] != 0) | (state["n"] != 0) | (state["r"] != 0)

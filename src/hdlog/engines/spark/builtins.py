@@ -165,7 +165,7 @@ def _combinations(
         combined = combined.join(texts, [name])
     schema = ", ".join([*(f"{n} BIGINT" for n in names), VALUE_SCHEMA])
     work = _worker(expression, variables, names, decide)
-    made, _ = keeper.keep_data(keeper.data(combined).mapInArrow(work, schema), {})
+    made, _ = keeper.keep_data(keeper.data(combined).mapInArrow(work, schema), {}, "a function of values")
     if decide:
         return made
     return dictionary.with_ids(made)

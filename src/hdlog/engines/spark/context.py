@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from hdlog.engines.protocol import Version
 from hdlog.engines.spark.dictionary import Dictionary
 from hdlog.engines.spark.frames import Frame, Keeper
+from hdlog.engines.spark.own_session import find_session
 from hdlog.engines.spark.relation import Facts
-from hdlog.engines.spark.session import SETTINGS, start_session
 from hdlog.engines.spark.table import Table
 from hdlog.journal import Journal
 from hdlog.program.terms import Constant
@@ -30,14 +30,13 @@ class Context:
         """`partitions` of all shuffles: one for each core by default; more for more than some millions of facts a core."""
         self.numbers = numbers or Numbers()
         self.journal = Journal()
-        self.spark = spark or start_session()
-        for key, value in SETTINGS.items():
-            self.spark.conf.set(key, value)
+        self.session = find_session(spark)
+        self.spark = self.session.spark
         self.say: Callable[[str], None] = lambda _: None
         """where to tell what goes on"""
-        self.keeper = Keeper(self.spark, self.numbers.interpreted)
+        self.keeper = Keeper(self.session, self.numbers.interpreted)
         self.partitions = 0
-        self.spread(partitions or self.spark.sparkContext.defaultParallelism)
+        self.spread(partitions or self.session.cores)
         self.dictionary = Dictionary(self.keeper, self.numbers.unsent_terms)
 
     def spread(self, partitions: int) -> None:
@@ -45,8 +44,8 @@ class Context:
         if partitions > self.partitions:
             self.partitions = self.keeper.partitions = partitions
 
-    def table(self, arity: int) -> Table:
-        return Table(self.keeper, arity, self.numbers.most_spark_runs)
+    def table(self, arity: int, name: str = "") -> Table:
+        return Table(self.keeper, arity, self.numbers.most_spark_runs, name)
 
     def identify(self, term: Constant) -> int:
         return int(self.dictionary.encode_terms([term])[0])

@@ -303,7 +303,7 @@ class Dictionary:
             "first(args) AS args",
             "min(struct(name, args)) = max(struct(name, args)) AS one",
         )
-        kept, figures = self._keeper.keep(one, {"clashes": "count_if(NOT one)"})
+        kept, figures = self._keeper.keep(one, {"clashes": "count_if(NOT one)"}, "Skolem terms")
         if figures["clashes"]:
             raise SparkFailed(
                 "two Skolem terms have the same hash; give one SKOLEM another name and run again"
@@ -356,7 +356,7 @@ class Dictionary:
         each = union([*fresh, *driver, *known]).totals(["id", "text"], "min(age) AS age")
         # Of several texts the oldest keeps the id.
         listed = each.totals(["id"], "array_sort(collect_list(struct(age, text))) AS texts")
-        clashes = self._keeper.collect(listed.where("size(texts) > 1"))
+        clashes = self._keeper.collect(listed.where("size(texts) > 1"), "terms with the same hash")
         is_given = False
         for identifier, texts in zip(clashes["id"].to_pylist(), clashes["texts"].to_pylist(), strict=True):
             for entry in texts[1:]:

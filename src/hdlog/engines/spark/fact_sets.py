@@ -113,6 +113,9 @@ class SparkHints(Hints[Relation, Facts, Table]):
         whole.kept = False
         return [self.engine.keep(whole)]
 
+    def announce(self, work: str) -> None:
+        self.engine.keeper.phase = work
+
     def take_care(self) -> None:
         self.engine.keeper.careful = True
 

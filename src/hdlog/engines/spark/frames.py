@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from hdlog import interrupts
 from hdlog.engines.protocol import RunAgain
+from hdlog.engines.spark.own_session import Handle, OwnSession
 from hdlog.errors import SparkFailed, TooManyDerivations
 
 CARE = "hdlog: a value that is no integer of 61 bits"
@@ -32,11 +32,11 @@ class View:
     """A name for a DataFrame in queries; name and memory are given back once no relation and no table uses it."""
 
     def __init__(
-        self, name: str, rows: int, rdd: int | None, released: deque[tuple[str, int | None]]
+        self, name: str, rows: int, handle: Handle | None, released: deque[tuple[str, Handle | None]]
     ) -> None:
         self.name = name
         self.rows = rows
-        self._rdd = rdd
+        self._handle = handle
         self._released = released
         self.pinned = False
         """whether somebody else has the frame; Spark's own cleaner looks after its memory then"""
@@ -44,7 +44,7 @@ class View:
     def __del__(self) -> None:
         # No call into Java here, and no object of Java: Python may collect in the middle of another call, and py4j
         # may have forgotten the object before.
-        self._released.append((self.name, None if self.pinned else self._rdd))
+        self._released.append((self.name, None if self.pinned else self._handle))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def union(frames: Sequence[Frame]) -> Frame:
 
 
 _numbers = itertools.count()
-_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, int | None]]] = (
+_released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, Handle | None]]] = (
     weakref.WeakKeyDictionary()
 )
 """What nobody uses any more in each session: the next job gives it back, whoever made it."""
@@ -113,13 +113,15 @@ _released: weakref.WeakKeyDictionary[SparkSession, deque[tuple[str, int | None]]
 class Keeper:
     """Runs jobs: the only place where Spark is made to compute."""
 
-    def __init__(self, spark: SparkSession, interpreted: int) -> None:
+    def __init__(self, session: OwnSession, interpreted: int) -> None:
         """Plans over up to so many rows are interpreted, not compiled."""
-        self.spark = spark
+        self.session = session
+        self.spark = session.spark
         self.interpreted = interpreted
         self.jobs = 0
-        self.level = _level(spark)
-        self._released = _released.setdefault(spark, deque())
+        self.phase = ""
+        """what goes on, for Spark's pages"""
+        self._released = _released.setdefault(self.spark, deque())
         self._prepared: tuple[bool, int] = (True, 0)
         self.partitions = 1
         self._waiting: list[Callable[[], None]] = []
@@ -128,9 +130,18 @@ class Keeper:
         """whether nothing is taken for granted: neither that values are integers of 61 bits, so that each built-in looks
         first, nor that what seems small is"""
 
-    def frame(self, data: DataFrame, rows: int = 0, rdd: int | None = None) -> Frame:
-        """A DataFrame as something to ask questions about."""
-        view = View(f"hdlog_{next(_numbers)}", rows, rdd, self._released)
+    @contextmanager
+    def doing(self, phase: str) -> Iterator[None]:
+        """What goes on for a while."""
+        before, self.phase = self.phase, phase
+        try:
+            yield
+        finally:
+            self.phase = before
+
+    def frame(self, data: DataFrame, rows: int = 0, handle: Handle | None = None) -> Frame:
+        """A DataFrame of this session as something to ask questions about."""
+        view = View(f"hdlog_{next(_numbers)}", rows, handle, self._released)
         data.createOrReplaceTempView(view.name)
         return Frame(f"SELECT * FROM {view.name}", tuple(data.columns), frozenset([view]))
 
@@ -139,19 +150,18 @@ class Keeper:
         self._prepare(frame)
         return self.spark.sql(frame.sql)
 
-    def keep(self, frame: Frame, metrics: Mapping[str, str]) -> tuple[Frame, dict[str, int]]:
+    def keep(self, frame: Frame, metrics: Mapping[str, str], what: str = "") -> tuple[Frame, dict[str, int]]:
         """The frame, computed now and cut off from what it was computed from; and figures about it from the same job:
-        how many rows, and the given ones."""
-        return self.keep_data(self.data(frame), metrics)
+        how many rows, and the given ones. `what` it is, for Spark's pages."""
+        return self.keep_data(self.data(frame), metrics, what)
 
-    def keep_data(self, data: DataFrame, metrics: Mapping[str, str]) -> tuple[Frame, dict[str, int]]:
+    def keep_data(
+        self, data: DataFrame, metrics: Mapping[str, str], what: str = ""
+    ) -> tuple[Frame, dict[str, int]]:
         self.release()
-        observation = Observation()
         counted = {"rows": "count(1)", **metrics}
-        watched = data.observe(observation, *(F.expr(e).alias(n) for n, e in counted.items()))
-        kept = self.run(lambda: watched.localCheckpoint(eager=True, storageLevel=self.level))
-        figures = {name: int(value or 0) for name, value in observation.get.items()}
-        return self.frame(kept, figures["rows"], kept._jdf.queryExecution().logical().rdd().id()), figures
+        kept, handle, figures = self.run(lambda: self.session.compute(data, counted), what)
+        return self.frame(kept, figures["rows"], handle), figures
 
     def _prepare(self, frame: Frame) -> None:
         """Small rounds: no Java code made of the plan, which takes longer than running it, and one task, not several."""
@@ -163,10 +173,10 @@ class Keeper:
             self.spark.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if large else "NO_CODEGEN")
             self.spark.conf.set("spark.sql.shuffle.partitions", str(wanted[1]))
 
-    def run(self, job: Any) -> Any:
+    def run(self, job: Any, what: str = "") -> Any:
         self.jobs += 1
         try:
-            with interrupts.let_through():
+            with interrupts.let_through(), self.session.named(self._describe(what)):
                 return job()
         except PySparkException as error:
             if CARE in str(error) or (not self.careful and any(text in str(error) for text in _TOO_LARGE)):
@@ -176,9 +186,12 @@ class Keeper:
                 raise TooManyDerivations from None
             raise SparkFailed(f"Spark could not run a job: {error}") from error
 
-    def collect(self, frame: Frame) -> Any:
+    def _describe(self, what: str) -> str:
+        return ": ".join(text for text in (self.phase, what) if text) or "hdlog"
+
+    def collect(self, frame: Frame, what: str = "") -> Any:
         """A small frame as an Arrow table."""
-        return self.run(self.data(frame).toArrow)
+        return self.run(self.data(frame).toArrow, what)
 
     def until_commit(self, give_back: Callable[[], None]) -> None:
         """Have something given back when the update is over."""
@@ -193,18 +206,11 @@ class Keeper:
     def release(self) -> None:
         """Give back the names and the memory of frames that nobody uses any more."""
         while self._released:
-            name, rdd = self._released.popleft()
+            name, handle = self._released.popleft()
             self.spark.catalog.dropTempView(name)
-            if rdd is not None:
-                self.spark.sparkContext._jsc.sc().unpersistRDD(rdd, False)
+            if handle is not None:
+                self.session.give_back(handle)
 
     def pin(self, views: Iterable[View]) -> None:
         for view in views:
             view.pinned = True
-
-
-def _level(spark: SparkSession) -> StorageLevel:
-    """On a cluster a second copy, so that the loss of an executor loses nothing."""
-    if str(spark.sparkContext.master).startswith("local"):
-        return StorageLevel.MEMORY_AND_DISK
-    return StorageLevel.MEMORY_AND_DISK_2

@@ -34,7 +34,7 @@ class InAndOut(FactSets):
         return isinstance(table, DataFrame)
 
     def encode_table(self, table: DataFrame, types: Sequence[str]) -> Facts:
-        return encode_frame(self.dictionary, self.keeper, table, types)
+        return encode_frame(self.dictionary, self.keeper, self.session.adopt(table), types)
 
     def decode(self, facts: Facts) -> FactTable:
         rows = self.count(facts)
@@ -42,7 +42,7 @@ class InAndOut(FactSets):
         def fetch() -> list[StoreIds]:
             if facts.frame is None:
                 return [np.empty(0, np.int64)] * facts.arity
-            table = self.keeper.collect(facts.sums().select(*facts.keys))
+            table = self.keeper.collect(facts.sums().select(*facts.keys), "facts to the driver")
             return [table[c].to_numpy() for c in columns(facts.arity)[: facts.arity]]
 
         return FactTable(self.dictionary, facts.arity, rows, fetch)
@@ -51,13 +51,13 @@ class InAndOut(FactSets):
         if relation.frame is None:
             return [np.empty(0, np.int64) for _ in names], np.empty(0, np.int64)
         chosen = list(map(column, names))
-        table = self.keeper.collect(relation.frame.select(*chosen, "m"))
+        table = self.keeper.collect(relation.frame.select(*chosen, "m"), "few rows to the driver")
         return [table[c].to_numpy() for c in chosen], table["m"].to_numpy()
 
     def show(self, facts: Facts, names: Sequence[str]) -> DataFrame:
         """A DataFrame of plain values: numbers where a column has nothing else, texts otherwise."""
         shown = show.plain_values(self.dictionary, self.keeper, facts)
-        return shown.toDF(*names) if names else shown
+        return self.session.hand_over(shown.toDF(*names) if names else shown)
 
     def supports(self, table: Table) -> list[tuple[tuple[Constant, ...], bool, int]]:
         whole = table.add_up_runs()

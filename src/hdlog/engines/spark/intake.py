@@ -71,7 +71,7 @@ def encode_frame(
     metrics: dict[str, str] = {}
     for what in "nb":
         metrics |= {f"{what}{i}": f"count_if({what}{i})" for i in range(arity)}
-    kept, figures = keeper.keep(encoded, metrics)
+    kept, figures = keeper.keep(encoded, metrics, "values of a DataFrame to ids")
     if any(figures[f"b{i}"] for i, whole in enumerate(plain) if whole):
         return encode_frame(dictionary, keeper, data, types, any_size=True)
     _check_values(data.columns, types, figures)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -10,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -33,7 +35,6 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 _START = {
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.ui.retainedExecutions": "5",
     "spark.cleaner.periodicGC.interval": "5min",
@@ -41,7 +42,11 @@ _START = {
     # Rounds come again with the same shape of plan, and components have shapes of their own.
     "spark.sql.codegen.cache.maxEntries": "2000",
 }
-_MASTER = re.compile(r"local(\[|-cluster\[|$)|spark://.|k8s://.|yarn$")
+_MASTER = re.compile(r"local(\[|-cluster\[|$)|spark://.|k8s://.|yarn$|sc://.")
+_CONNECT = "sc://"
+_PATIENCE = 10
+"""Seconds that a server of Spark Connect may take to answer."""
+_ours: weakref.WeakSet[SparkSession] = weakref.WeakSet()
 _QUIET = Path(__file__).with_name("quiet.properties")
 """What Spark says while it starts: errors."""
 
@@ -56,8 +61,10 @@ def start_session(
         return active
     if not _MASTER.match(master):
         raise UsageError(
-            f"{master!r} is no master of Spark; known: local[*], spark://HOST:PORT, yarn, k8s://URL"
+            f"{master!r} is no master of Spark; known: local[*], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT"
         )
+    if master.startswith(_CONNECT):
+        return _note_ours(_connect(master, settings or {}))
     prepare_java()
     # Workers are to find the same Python and the same packages as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -66,6 +73,8 @@ def start_session(
     options: dict[str, Any] = {
         **_START,
         **SETTINGS,
+        # A cluster's users look there; on one machine it would be half a second of each start.
+        "spark.ui.enabled": str(not master.startswith("local")).lower(),
         "spark.driver.memory": memory or _half_of_the_machine(),
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={_QUIET.as_uri()}",
     }
@@ -76,7 +85,57 @@ def start_session(
         session: SparkSession = builder.getOrCreate()
     except (PySparkException, Py4JError, RuntimeError) as error:
         raise UsageError(f"Spark does not start with the master {master!r}: {_first_line(error)}") from None
+    return _note_ours(session)
+
+
+def _connect(server: str, settings: dict[str, str]) -> SparkSession:
+    """A session on a server, by Spark Connect; what the server is set to is set there."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*pandas", FutureWarning)
+            from grpc import FutureTimeoutError, RpcError, channel_ready_future
+            from pyspark.sql.connect.client import DefaultChannelBuilder
+            from pyspark.sql.connect.session import SparkSession as RemoteSession
+    except ImportError as error:
+        raise UsageError(
+            f"Spark Connect needs more packages: pip install 'hdlog[connect]' ({error})"
+        ) from None
+    try:
+        # A session would ask again and again for ten minutes.
+        with DefaultChannelBuilder(server).toChannel() as channel:
+            channel_ready_future(channel).result(_PATIENCE)
+        builder = RemoteSession.builder.remote(server).appName("hdlog")
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+        session = cast(SparkSession, builder.getOrCreate())
+        atexit.register(session.stop)
+        return session
+    except FutureTimeoutError:
+        raise UsageError(f"no server of Spark Connect answers at {server}") from None
+    except (PySparkException, RpcError, RuntimeError) as error:
+        raise UsageError(f"no session of Spark Connect at {server}: {_first_line(error)}") from None
+
+
+def _note_ours(session: SparkSession) -> SparkSession:
+    _ours.add(session)
     return session
+
+
+def is_ours(session: SparkSession) -> bool:
+    """Whether it was started here, for nobody else."""
+    return session in _ours
+
+
+def is_connected(session: SparkSession) -> bool:
+    """Whether it is one by Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def page_of(session: SparkSession) -> str | None:
+    """The address where Spark shows what it does, if it does."""
+    if is_connected(session):
+        return None
+    return session.sparkContext.uiWebUrl
 
 
 def _drop_what_is_dead() -> None:

@@ -38,8 +38,9 @@ class Content:
 
 
 class Table:
-    def __init__(self, keeper: Keeper, arity: int, most_runs: int) -> None:
+    def __init__(self, keeper: Keeper, arity: int, most_runs: int, name: str = "") -> None:
         self.keeper = keeper
+        self.name = name
         self.most_runs = most_runs
         self.arity = arity
         self.keys = columns(arity)
@@ -112,6 +113,7 @@ class Table:
         kept, figures = self.keeper.keep(
             merged.where(" OR ".join(f"{s} <> 0" for s in _STATE)),
             {"came": "count_if(l = 1)", "went": "count_if(l = -1)"},
+            f"{self.name}, runs merged",
         )
         self.content = Content(
             (*runs[:start], Run(kept, figures["rows"], figures["came"], figures["went"])),

@@ -120,6 +120,7 @@ class Tables(FactSets):
                 "went": "count_if(turn = -1)",
                 **distinct_metrics(table.arity),
             },
+            table.name,
         )
         if figures["rows"]:
             self.note_table(table)
