@@ -2,6 +2,12 @@ import os
 
 os.environ["HDLOG_CHECKED"] = "1"  # before the engine is imported
 os.environ["HDLOG_KERNELS"] = "compiled"  # tiny inputs, too; `make test-no-jit` runs them as Python
+# Of the S3 server of tests; processes of Spark have them, too.
+os.environ |= {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
 
 from hypothesis import HealthCheck, Phase, settings
 

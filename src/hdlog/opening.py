@@ -23,6 +23,7 @@ from hdlog.operations.stores import (
     without_rules,
 )
 from hdlog.operations.work import Settings, begin_work
+from hdlog.places import Place, Remote, place
 from hdlog.program.model import Program
 from hdlog.reading.objects import FactInput
 from hdlog.reasoning import Update
@@ -40,7 +41,7 @@ class OpenStore(Maintained[Shown]):
     One process at a time may change a store. Others read it, each the version that it opened.
     """
 
-    def __init__(self, folder: Path, settings: Settings, version: int | None, read_only: bool) -> None:
+    def __init__(self, folder: Place, settings: Settings, version: int | None, read_only: bool) -> None:
         self.folder = folder
         self.read_only = read_only
         self._settings = settings
@@ -161,7 +162,7 @@ def _text_of(program: Program | str | Path, dialect: Dialect | None) -> list[Rul
 
 @overload
 def open_store(
-    folder: str | Path,
+    folder: str | Place,
     *,
     engine: Literal["columnar"] = "columnar",
     version: int | None = None,
@@ -176,7 +177,7 @@ def open_store(
 
 @overload
 def open_store(
-    folder: str | Path,
+    folder: str | Place,
     *,
     engine: Literal["spark", "spark-only"],
     spark: Any = None,
@@ -191,7 +192,7 @@ def open_store(
 
 
 def open_store(
-    folder: str | Path,
+    folder: str | Place,
     *,
     engine: Literal["columnar", "spark", "spark-only"] = "columnar",
     spark: Any = None,
@@ -213,10 +214,10 @@ def open_store(
     settings = Settings(engine, memory=memory, max_rounds=max_rounds, max_facts=max_facts, spark=spark)
     if progress is not None:
         settings.tell = progress
-    if not isinstance(folder, str | Path):
+    if not isinstance(folder, str | Path | Remote):
         raise UsageError(f"a store is named by its folder, not by {type(folder).__name__}")
-    place = Path(folder)
-    if create and not (place / MANIFEST).exists():
-        with build_store(place, overwrite=False) as store:
+    where = place(folder)
+    if create and not (where / MANIFEST).exists():
+        with build_store(where, overwrite=False) as store:
             begin_work(store, Program(), settings, 0).commit(rules=[], materialised=True)
-    return OpenStore(place, settings, version, read_only or version is not None)
+    return OpenStore(where, settings, version, read_only or version is not None)

@@ -17,6 +17,7 @@ LAYERS = (
     "compiling",
     "journal",
     "memory",
+    "places",
     "program",
     "tuning",
     "text",

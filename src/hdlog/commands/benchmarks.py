@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from hdlog.commands.options import PATH, Decorator, one_of, overwrite, with_options
+from hdlog.commands.options import PATH, PLACE, Decorator, one_of, overwrite, with_options
 from hdlog.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ seed_option = click.option(
     "--seed", type=int, default=1, show_default=True, help="Other numbers give other facts of the same kind."
 )
 places = with_options(
-    click.option("--store", type=PATH, metavar="FOLDER", help="The folder to make a store in."),
+    click.option("--store", type=PLACE, metavar="FOLDER", help="The folder to make a store in."),
     click.option("--out", type=PATH, metavar="FOLDER", help="The folder to write files to."),
     click.option(
         "--format",

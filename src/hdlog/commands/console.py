@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hdlog import interrupts
 from hdlog.errors import INTERRUPTED
+from hdlog.places import Place
 
 if TYPE_CHECKING:
     from hdlog.report.progress import Progress
@@ -22,7 +22,7 @@ PIPE = 10_000
 
 
 @contextmanager
-def show_progress(store: Path | None = None, outcome: str = "") -> Iterator[Progress]:
+def show_progress(store: Place | None = None, outcome: str = "") -> Iterator[Progress]:
     """Progress in the terminal; an interrupt is a word on what has become of the store, and an exit code."""
     from hdlog.report.progress import Progress
 
@@ -43,7 +43,7 @@ def show_progress(store: Path | None = None, outcome: str = "") -> Iterator[Prog
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _tell_outcome(store: Path | None, before: int | None) -> str:
+def _tell_outcome(store: Place | None, before: int | None) -> str:
     if store is None:
         return "files that were written are whole, the others are not there"
     if version_of(store) == before:
@@ -76,7 +76,7 @@ class _Hidden:
             raise ModuleNotFoundError(name)
 
 
-def version_of(store: Path | None) -> int | None:
+def version_of(store: Place | None) -> int | None:
     """The number of a store's version, if there is one."""
     try:
         manifest = json.loads((store / "manifest.json").read_bytes()) if store is not None else {}

@@ -11,16 +11,29 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 import click
 
 from hdlog.dialects import Dialect
+from hdlog.places import Place, place
 from hdlog.tuning import METHODS
 
 if TYPE_CHECKING:
     from hdlog.operations.work import Settings
 
 DATA_HELP = (
-    "Files, folders or globs of facts: .nt, .nq, .ttl, .trig, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
+    "Files, folders or globs of facts, here or by a URI (s3://, gs://, hdfs://, abfs://): .nt, .nq, .ttl, .trig, .rdf, .csv, .tsv, .facts, .parquet, .jsonl, "
     "each also .gz or .zst; table:NAME is a table of Spark."
 )
 PATH = click.Path(path_type=Path)
+
+
+class _PlaceType(click.ParamType):  # type: ignore[type-arg] # generic since click 8.5
+    """A path, or the URI of a file or folder elsewhere."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        return place(value)
+
+
+PLACE = _PlaceType()
 EngineName = Literal["auto", "columnar", "spark", "spark-only"]
 ExportFormat = Literal["nt", "nq", "trig", "csv", "tsv", "facts", "parquet"]
 
@@ -44,9 +57,13 @@ def with_options(*options: Decorator[Any]) -> Decorator[Any]:
     return decorate
 
 
-store_folder = click.argument("store", type=PATH)
+store_folder = click.argument("store", type=PLACE)
 new_store = click.option(
-    "--store", type=PATH, required=True, metavar="FOLDER", help="The folder to make a store in."
+    "--store",
+    type=PLACE,
+    required=True,
+    metavar="FOLDER",
+    help="The folder to make a store in; s3://BUCKET/FOLDER and the like, too.",
 )
 fact_folder = click.option(
     "-F",

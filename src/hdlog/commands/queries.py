@@ -21,6 +21,7 @@ from hdlog.commands.options import (
     store_folder,
 )
 from hdlog.errors import UsageError
+from hdlog.places import Place
 
 QueryFormat = Literal["table", "csv", "tsv", "json", "xml", "parquet", "nt"]
 _SHOWN = 1000
@@ -55,7 +56,7 @@ _SHOWN = 1000
 @engine_choice
 @memory_budget
 def query(
-    store: Path,
+    store: Place,
     text: str,
     order: str,
     limit: int | None,
@@ -151,7 +152,7 @@ SqlFormat = Literal["table", "csv", "tsv", "json", "parquet"]
 @engine_choice
 @memory_budget
 def sql(
-    store: Path,
+    store: Place,
     statement: str,
     format_: SqlFormat | None,
     out: Path | None,
@@ -197,7 +198,7 @@ def sql(
 @engine_choice
 @memory_budget
 def why(
-    store: Path,
+    store: Place,
     fact: str,
     several: int,
     json_: bool,
@@ -234,7 +235,7 @@ def why(
 @engine_choice
 @memory_budget
 def why_not(
-    store: Path,
+    store: Place,
     fact: str,
     json_: bool,
     version: int | None,
@@ -267,7 +268,7 @@ def why_not(
 @engine_choice
 @memory_budget
 def what_if(
-    store: Path,
+    store: Place,
     add: tuple[str, ...],
     delete: tuple[str, ...],
     changes: tuple[str, ...],

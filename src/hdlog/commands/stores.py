@@ -14,6 +14,7 @@ import click
 from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
     PATH,
+    PLACE,
     EngineChoice,
     ExportFormat,
     at_version,
@@ -32,6 +33,7 @@ from hdlog.commands.options import (
 )
 from hdlog.dialects import ENDINGS, Dialect
 from hdlog.errors import INTERRUPTED, OPERATING_SYSTEM, UsageError
+from hdlog.places import Place
 from hdlog.tuning import Method, Tuning
 
 quiet_option = click.option("--quiet", is_flag=True, help="Do not print the facts that came and went.")
@@ -47,7 +49,7 @@ quiet_option = click.option("--quiet", is_flag=True, help="Do not print the fact
 @summary_as_json
 def load(
     data: tuple[str, ...],
-    store: Path,
+    store: Place,
     overwrite: bool,
     lenient: bool,
     where: EngineChoice,
@@ -81,7 +83,7 @@ def load(
 @summary_as_json
 def materialise(
     files: tuple[str, ...],
-    store: Path,
+    store: Place,
     facts: Path,
     dialect: Dialect | None,
     overwrite: bool,
@@ -137,7 +139,7 @@ def materialise(
 @limits
 @summary_as_json
 def update(
-    store: Path,
+    store: Place,
     add: tuple[str, ...],
     delete: tuple[str, ...],
     changes: tuple[str, ...],
@@ -179,7 +181,7 @@ def update(
     _tell(store, summary, quiet, json_)
 
 
-def _tell(store: Path, summary: dict[str, Any], quiet: bool, as_json: bool) -> None:
+def _tell(store: Place, summary: dict[str, Any], quiet: bool, as_json: bool) -> None:
     """Print what changed."""
     from hdlog.operations.stores import change_lines
 
@@ -202,7 +204,7 @@ def _tell(store: Path, summary: dict[str, Any], quiet: bool, as_json: bool) -> N
         raise click.exceptions.Exit(OPERATING_SYSTEM) from None
 
 
-def _unsaid(store: Path) -> str:
+def _unsaid(store: Place) -> str:
     return f"the change is in {store}, the rest of it was not printed"
 
 
@@ -227,7 +229,7 @@ def _unsaid(store: Path) -> str:
 @limits
 @summary_as_json
 def rules(
-    store: Path,
+    store: Place,
     add: tuple[Path, ...],
     remove: tuple[Path, ...],
     list_: bool,
@@ -284,7 +286,7 @@ def rules(
 @memory_budget
 @summary_as_json
 def export(
-    store: Path,
+    store: Place,
     format_: ExportFormat,
     out: Path | None,
     overwrite: bool,
@@ -314,7 +316,7 @@ def export(
 @store_folder
 @at_version
 @click.option("--json", "json_", is_flag=True, help="Print JSON in place of the table.")
-def info(store: Path, version: int | None, json_: bool) -> None:
+def info(store: Place, version: int | None, json_: bool) -> None:
     """Tell what is in a store.
 
     That is facts per predicate, asserted and derived, terms, rules, and sizes.
@@ -332,7 +334,7 @@ def info(store: Path, version: int | None, json_: bool) -> None:
 @click.command()
 @store_folder
 @click.option("--json", "json_", is_flag=True, help="Print JSON in place of the table.")
-def log(store: Path, json_: bool) -> None:
+def log(store: Place, json_: bool) -> None:
     """Tell what has happened to a store.
 
     That is when each version was made, by whom, and how many facts came and went. Versions that are kept can be read with --at.
@@ -353,7 +355,7 @@ def log(store: Path, json_: bool) -> None:
     "--to", "version", type=int, required=True, metavar="VERSION", help="The version to go back to."
 )
 @summary_as_json
-def rollback(store: Path, version: int, json_: bool) -> None:
+def rollback(store: Place, version: int, json_: bool) -> None:
     """Have a store say again what it said in an older version.
 
     That is a new version, so it can be taken back as well.
@@ -371,7 +373,7 @@ def rollback(store: Path, version: int, json_: bool) -> None:
 @engine_choice
 @memory_budget
 @summary_as_json
-def compact(store: Path, keep: int | None, where: EngineChoice, memory: float | None, json_: bool) -> None:
+def compact(store: Place, keep: int | None, where: EngineChoice, memory: float | None, json_: bool) -> None:
     """Write a store anew, each fact once.
 
     Updates do so by themselves when changes have piled up. Files of older versions go when these are kept no more.
@@ -391,7 +393,7 @@ def compact(store: Path, keep: int | None, where: EngineChoice, memory: float | 
 @at_version
 @memory_budget
 @summary_as_json
-def verify(store: Path, deep: bool, version: int | None, memory: float | None, json_: bool) -> None:
+def verify(store: Place, deep: bool, version: int | None, memory: float | None, json_: bool) -> None:
     """Read all of a store, and compare it with its checksums."""
     with show_progress() as progress:
         from hdlog.operations.stores import verify as verify_store
@@ -402,7 +404,7 @@ def verify(store: Path, deep: bool, version: int | None, memory: float | None, j
 
 
 @click.command()
-@click.option("--store", type=PATH, required=True, metavar="FOLDER", help="The folder of the store.")
+@click.option("--store", type=PLACE, required=True, metavar="FOLDER", help="The folder of the store.")
 @click.option(
     "--changes",
     type=PATH,
@@ -427,7 +429,7 @@ def verify(store: Path, deep: bool, version: int | None, memory: float | None, j
 @engine_choice
 @memory_budget
 def stream(
-    store: Path,
+    store: Place,
     changes: Path,
     out: Path | None,
     once: bool,

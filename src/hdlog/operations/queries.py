@@ -14,6 +14,7 @@ import pyarrow as pa
 from hdlog.errors import UsageError
 from hdlog.operations.stores import Living, begin_living, find_data, read_text
 from hdlog.operations.work import Settings
+from hdlog.places import Place
 from hdlog.query.answers import Answers
 from hdlog.query.formats import AnswerFormat, write_answers
 from hdlog.query.queries import Modifiers, Queries
@@ -39,7 +40,7 @@ class Shown:
 
 
 def ask_store(
-    folder: Path,
+    folder: Place,
     text: str,
     settings: Settings,
     modifiers: Modifiers,
@@ -74,7 +75,7 @@ def _write(
     return buffer.getvalue()
 
 
-def ask_sql(folder: Path, statement: str, settings: Settings, version: int | None = None) -> pa.Table:
+def ask_sql(folder: Place, statement: str, settings: Settings, version: int | None = None) -> pa.Table:
     """Ask a store in SQL."""
     with open_for_reading(folder, version) as store:
         living = begin_living(store, settings)
@@ -99,7 +100,7 @@ def write_rows(table: pa.Table, format_: str, out: IO[bytes]) -> None:
 
 
 def explain_fact(
-    folder: Path, fact: str, settings: Settings, several: int = 1, version: int | None = None
+    folder: Place, fact: str, settings: Settings, several: int = 1, version: int | None = None
 ) -> dict[str, Any]:
     """How a fact of a store comes about."""
     with open_for_reading(folder, version) as store:
@@ -108,7 +109,7 @@ def explain_fact(
 
 
 def explain_absence(
-    folder: Path, fact: str, settings: Settings, version: int | None = None
+    folder: Place, fact: str, settings: Settings, version: int | None = None
 ) -> dict[str, Any]:
     """What is missing for a fact of a store to hold."""
     with open_for_reading(folder, version) as store:
@@ -117,7 +118,7 @@ def explain_absence(
 
 
 def try_update(
-    folder: Path,
+    folder: Place,
     add: Sequence[str],
     delete: Sequence[str],
     settings: Settings,

@@ -18,6 +18,7 @@ from hdlog.maintenance.moments import Moments
 from hdlog.maintenance.nodes import Node
 from hdlog.operations.run import describe_left_out, input_splits, read_rules, unknown_predicates
 from hdlog.operations.work import AnyWork, Settings, begin_work
+from hdlog.places import Place
 from hdlog.plan.nodes import is_node
 from hdlog.program.model import Predicate, Program, Rule
 from hdlog.program.normalise import is_auxiliary
@@ -50,7 +51,7 @@ _FROM_FILE = "@"
 _BYTES_A_FACT = 60
 """Of text files, about."""
 AnyNode = Node[Any, Any, Any]
-Data = Sequence[str | Path | Mapping[str, Any]]
+Data = Sequence[str | Place | Mapping[str, Any]]
 """Files, folders and patterns, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
 
 
@@ -98,10 +99,9 @@ def _table(spark: Any, name: str) -> Any:
 # Making.
 
 
-def load(folder: Path, data: Data, settings: Settings, overwrite: bool = False) -> dict[str, Any]:
+def load(folder: Place, data: Data, settings: Settings, overwrite: bool = False) -> dict[str, Any]:
     """Files, tables of Spark and DataFrames into a new store, without reasoning."""
     started = time.perf_counter()
-    folder = Path(folder)
     with build_store(folder, overwrite) as store:
         given = find_data(data, settings)
         work = begin_work(store, Program(), settings, given.estimate_facts(), bool(given.frames))
@@ -124,21 +124,22 @@ def load(folder: Path, data: Data, settings: Settings, overwrite: bool = False) 
 
 
 @contextmanager
-def build_store(folder: Path, overwrite: bool) -> Iterator[Store]:
+def build_store(folder: Place, overwrite: bool) -> Iterator[Store]:
     """A new store that is there in the end, or not at all; one that it takes the place of stays until then."""
     check_place(folder)
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    is_new = isinstance(folder, Path) and not folder.exists()
+    if isinstance(folder, Path):
+        folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
         store = create_store(folder, overwrite)
         try:
             yield store
         except BaseException:
-            if (folder / MANIFEST).exists():
+            if store.folder.has(MANIFEST):
                 with suppress(StoreError):  # damaged, and so it stays
                     open_store(folder).clean()
             elif is_new:
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(store.folder.path, ignore_errors=True)
             raise
         store.clean()
 
@@ -146,7 +147,7 @@ def build_store(folder: Path, overwrite: bool) -> Iterator[Store]:
 def materialise(
     rules: Sequence[Path],
     data: Data,
-    folder: Path,
+    folder: Place,
     settings: Settings,
     fact_folder: Path = Path(),
     dialect: Dialect | None = None,
@@ -284,7 +285,7 @@ def committing(
 
 
 @contextmanager
-def open_for_update(folder: Path, settings: Settings) -> Iterator[Living]:
+def open_for_update(folder: Place, settings: Settings) -> Iterator[Living]:
     """A store to update; its rules are those it was made with."""
     open_store(folder)
     with lock_folder(folder):
@@ -304,7 +305,7 @@ def begin_living(store: Store, settings: Settings) -> Living:
 
 
 def update(
-    folder: Path,
+    folder: Place,
     add: Sequence[str],
     delete: Sequence[str],
     settings: Settings,
@@ -359,7 +360,7 @@ def change_lines(change: Update) -> Iterator[str]:
 
 
 def change_rules(
-    folder: Path,
+    folder: Place,
     add: Sequence[Path],
     remove: Sequence[Path],
     settings: Settings,
@@ -410,7 +411,7 @@ def without_rules(texts: Sequence[RuleText], gone: Sequence[RuleText]) -> list[R
     return kept
 
 
-def list_rules(folder: Path, version: int | None = None) -> str:
+def list_rules(folder: Place, version: int | None = None) -> str:
     with open_for_reading(folder, version) as store:
         return "\n".join(f"# {rules.name}\n{text.rstrip()}" for rules, text in store.read_rules())
 
@@ -418,7 +419,7 @@ def list_rules(folder: Path, version: int | None = None) -> str:
 # Versions.
 
 
-def log(folder: Path) -> list[dict[str, Any]]:
+def log(folder: Place) -> list[dict[str, Any]]:
     """What has happened to a store, the newest first."""
     with open_for_reading(folder) as store:
         kept = store.kept_versions()
@@ -441,7 +442,7 @@ def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def rollback(folder: Path, version: int) -> dict[str, Any]:
+def rollback(folder: Place, version: int) -> dict[str, Any]:
     """Have a store say again what it said in an older version, which is kept; as a new version."""
     with lock_folder(folder):
         store = open_store(folder)
@@ -457,13 +458,13 @@ def rollback(folder: Path, version: int) -> dict[str, Any]:
     }
 
 
-def explain_store(folder: Path) -> dict[str, Any]:
+def explain_store(folder: Place) -> dict[str, Any]:
     """How the rules of a store are evaluated, and which nodes it has."""
     with open_for_reading(folder) as store:
         return describe(begin_living(store, Settings("columnar")).work.reasoner.driver)
 
 
-def compact(folder: Path, settings: Settings, keep: int | None = None) -> dict[str, Any]:
+def compact(folder: Place, settings: Settings, keep: int | None = None) -> dict[str, Any]:
     """Put the files of a store together, so that it has each fact once; older versions go, but for as many as are to be kept."""
     started = time.perf_counter()
     with open_for_update(folder, settings) as living:
@@ -481,7 +482,7 @@ def compact(folder: Path, settings: Settings, keep: int | None = None) -> dict[s
 
 
 def verify(
-    folder: Path, settings: Settings, deep: bool = False, version: int | None = None
+    folder: Place, settings: Settings, deep: bool = False, version: int | None = None
 ) -> dict[str, Any]:
     """Read every file of a store and compare it with its checksum; if `deep`, also compare all facts and supports with those that follow
     from the asserted ones."""
@@ -489,7 +490,7 @@ def verify(
         files = list({f.path: f for f in store.manifest.files()}.values())
         for file in files:
             settings.say(f"checking {file.path}")
-            disk.check(folder, file)
+            disk.check(store.folder, file)
         lines = [
             f"{len(files):,} files are as they were written, {sum(f.bytes for f in files) / 1e6:,.1f} MB"
         ]
@@ -547,7 +548,7 @@ def visible_lines(store: Store) -> list[Line]:
     return [line for line in Catalogue(store).lines() if line.rows and not is_auxiliary(line.name)]
 
 
-def info(folder: Path, version: int | None = None) -> dict[str, Any]:
+def info(folder: Place, version: int | None = None) -> dict[str, Any]:
     """What is in a store, from its manifest and its catalogue."""
     with open_for_reading(folder, version) as store:
         manifest = store.manifest
@@ -598,7 +599,7 @@ def make_sheets(work: AnyWork, store: Store) -> list[Sheet]:
 
 
 def export_store(
-    folder: Path,
+    folder: Place,
     format_: str,
     out: Path | None,
     settings: Settings,

@@ -15,6 +15,7 @@ from hdlog.engines.spark.session import is_connected
 from hdlog.errors import UsageError
 from hdlog.operations.stores import Living, change_lines, open_for_update
 from hdlog.operations.work import Settings
+from hdlog.places import Place
 from hdlog.reasoning import Update
 
 _LOOK = 0.1
@@ -22,7 +23,7 @@ _LOOK = 0.1
 
 
 def follow(
-    folder: Path,
+    folder: Place,
     changes: Path,
     out: Path | None,
     settings: Settings,
@@ -38,6 +39,10 @@ def follow(
     """
     if not changes.is_dir():
         raise UsageError(f"{changes}: no such folder; make it before following it")
+    if not isinstance(folder, Path):
+        raise UsageError(
+            f"{folder}: a stream keeps notes in its store, which has to be on this machine for that"
+        )
     session = settings.session()
     if is_connected(session):
         # Spark would run what takes a batch on the server, where this process and its store are not.

@@ -8,16 +8,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import glob, has_magic
 from io import BufferedReader
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from hdlog.errors import InputError
+from hdlog.places import Place, Remote, place
 
 FORMATS = {
     ".nt": "nt",
@@ -87,17 +89,17 @@ class Split:
     @property
     def table(self) -> str:
         """The predicate of a file that does not name any."""
-        return self.name or Path(self.path).name.split(".")[0]
+        return self.name or place(self.path).name.split(".")[0]
 
     @property
     def compression(self) -> str | None:
-        return COMPRESSIONS.get(Path(self.path).suffix.lower())
+        return COMPRESSIONS.get(place(self.path).suffix.lower())
 
 
 def find_splits(
-    inputs: Sequence[str | Path], size: int | None = None, name: str = "", memory: int | None = None
+    inputs: Sequence[str | Place], size: int | None = None, name: str = "", memory: int | None = None
 ) -> list[Split]:
-    """Parts of about `size` bytes of all files that the inputs name: files, folders with all in them, patterns.
+    """Parts of about `size` bytes of all files that the inputs name: files, folders with all in them, patterns; by paths or URIs.
 
     Unless it is said, there is a part for each core, or several if they would be too large: terms that several parts have are looked
     up once for each. With little `memory` they are small. `name` is the predicate of tables that do not say theirs, in place of the name of the file.
@@ -122,12 +124,12 @@ def find_splits(
     ]
 
 
-def _table_of(path: Path) -> str:
+def _table_of(path: Place) -> str:
     """The name of a table that is a folder of parts, as Spark and others write it."""
     return _folder_of(path).name.split(".")[0] if _is_part(path) else ""
 
 
-def _folder_of(part: Path) -> Path:
+def _folder_of(part: Place) -> Place:
     """The folder of the table that a part belongs to, above those for values of a column."""
     folder = part.absolute().parent
     while _VALUE.fullmatch(folder.name):
@@ -135,18 +137,18 @@ def _folder_of(part: Path) -> Path:
     return folder
 
 
-def _find_partitions(paths: Iterable[Path]) -> dict[Path, tuple[tuple[str, int | str], ...]]:
+def _find_partitions(paths: Iterable[Place]) -> dict[Place, tuple[tuple[str, int | str], ...]]:
     """The columns that are in the names of folders; whole numbers where a table has nothing else in one."""
-    found: dict[Path, list[tuple[str, str]]] = {}
+    found: dict[Place, list[tuple[str, str]]] = {}
     for path in paths:
-        above = path.absolute().parent.relative_to(_folder_of(path)).parts
+        above = _below(path.absolute().parent, _folder_of(path))
         if above and _is_part(path):
             if format_of(path) != "parquet":
                 raise InputError(
                     f"{path}: a table in folders for the values of a column is read from Parquet only"
                 )
             found[path] = [_value_in(path, part) for part in above]
-    texts: dict[tuple[Path, str], list[str]] = {}
+    texts: dict[tuple[Place, str], list[str]] = {}
     for path, values in found.items():
         for column, text in values:
             texts.setdefault((_folder_of(path), column), []).append(text)
@@ -157,14 +159,14 @@ def _find_partitions(paths: Iterable[Path]) -> dict[Path, tuple[tuple[str, int |
     }
 
 
-def _value_in(path: Path, part: str) -> tuple[str, str]:
+def _value_in(path: Place, part: str) -> tuple[str, str]:
     column, _, value = part.partition("=")
     if value == "__HIVE_DEFAULT_PARTITION__":
         raise InputError(f"{path}: no value in column {column}")
     return unquote(column), unquote(value)
 
 
-def _is_part(path: Path) -> bool:
+def _is_part(path: Place) -> bool:
     """Whether a file is part of a table that is its folder: by Spark's names, or by the marks that others leave."""
     return bool(_PART.match(path.name)) and (
         bool(_SPARK_PART.match(path.name))
@@ -176,11 +178,63 @@ def _is_part(path: Path) -> bool:
 def size_of(splits: Sequence[Split]) -> int:
     """Bytes of the files that splits are parts of."""
     pipes = sum(len(s.data) for s in splits if s.data is not None)
-    return pipes + sum(Path(path).stat().st_size for path in {s.path for s in splits if s.data is None})
+    return pipes + sum(_size_of(path) for path in {s.path for s in splits if s.data is None})
 
 
-def _files(entry: str) -> list[Path]:
-    path = Path(entry)
+def _size_of(path: str) -> int:
+    return place(path).stat().st_size
+
+
+def _below(path: Place, folder: Place) -> tuple[str, ...]:
+    """The names on the way from a folder to what is in it."""
+    assert type(path) is type(folder)
+    return path.relative_to(folder).parts  # type: ignore[arg-type]
+
+
+def _files(entry: str) -> Sequence[Place]:
+    path = place(entry)
+    return _local_files(entry, path) if isinstance(path, Path) else _remote_files(path)
+
+
+def _remote_files(path: Remote) -> list[Remote]:
+    with report_input_errors(str(path)):
+        folder, pattern = (path, "") if not has_magic(path.path) else _split_pattern(path)
+        if not pattern and path.is_file():
+            _check_format(path)
+            return [path]
+        if not folder.is_dir():
+            raise InputError(f"{path}: no such file or folder")
+        found = [p for p in folder.list_all() if format_of(p) and not _is_hidden(p, folder)]
+        if pattern:
+            found = [p for p in found if _matches(_below(p, folder), pattern.split("/"))]
+    if not found:
+        raise InputError(f"{path}: no file with a known ending here; {_KNOWN}")
+    return found
+
+
+def _split_pattern(path: Remote) -> tuple[Remote, str]:
+    """The folder that a pattern begins in, and the rest."""
+    names = path.path.split("/")
+    first = next(i for i, name in enumerate(names) if has_magic(name))
+    return replace(path, path="/".join(names[:first])), "/".join(names[first:])
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Whether names of folders, and of a file in the end, are as a pattern says, as `glob` has it."""
+    if not names or not patterns:
+        return not names and all(p == "**" for p in patterns)
+    if patterns[0] == "**":
+        return _matches(names, patterns[1:]) or _matches(names[1:], patterns)
+    return fnmatchcase(names[0], patterns[0]) and _matches(names[1:], patterns[1:])
+
+
+def _check_format(path: Place) -> None:
+    if not format_of(path):
+        ending = next((e for e in reversed(path.suffixes) if e not in COMPRESSIONS), "")
+        raise InputError(f"{path}: unknown ending {ending!r}; {_KNOWN}")
+
+
+def _local_files(entry: str, path: Path) -> list[Path]:
     for folder in (path, *path.absolute().parents):
         if (folder / "manifest.json").is_file() and (folder / "facts").is_dir():
             raise InputError(f"{folder} is a store; hdlog export writes its facts to files that can be read")
@@ -189,9 +243,7 @@ def _files(entry: str) -> list[Path]:
             p for p in sorted(path.rglob("*")) if p.is_file() and format_of(p) and not _is_hidden(p, path)
         ]
     elif path.exists():
-        if not format_of(path):
-            ending = next((e for e in reversed(path.suffixes) if e not in COMPRESSIONS), "")
-            raise InputError(f"{path}: unknown ending {ending!r}; {_KNOWN}")
+        _check_format(path)
         return [path]
     elif has_magic(entry):
         matches = [Path(p) for p in sorted(glob(entry, recursive=True))]
@@ -203,12 +255,12 @@ def _files(entry: str) -> list[Path]:
     return files
 
 
-def _is_hidden(path: Path, folder: Path) -> bool:
+def _is_hidden(path: Place, folder: Place) -> bool:
     """What Spark and others keep beside data: _SUCCESS, .crc files, ._anything."""
-    return any(part[0] in "._" for part in path.relative_to(folder).parts)
+    return any(part[0] in "._" for part in _below(path, folder))
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Place) -> str:
     """The format of a file of facts, by its ending; none for other files."""
     endings = [e.lower() for e in path.suffixes]
     if endings and endings[-1] in COMPRESSIONS:
@@ -216,7 +268,7 @@ def format_of(path: Path) -> str:
     return FORMATS.get(endings[-1], "") if endings else ""
 
 
-def _cut_into_splits(path: Path, size: int) -> list[Split]:
+def _cut_into_splits(path: Place, size: int) -> list[Split]:
     whole = Split(str(path), format_of(path))
     if whole.format in _RDF:
         whole = replace(whole, scope=None)
@@ -242,7 +294,7 @@ def scope_of(split: Split) -> str:
     if split.data is not None:
         return _digest(split)
     with report_input_errors(split.path):
-        return _scope(replace(split, start=0, end=-1), Path(split.path).stat().st_mtime_ns)
+        return _scope(replace(split, start=0, end=-1), place(split.path).stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1000)
@@ -280,7 +332,7 @@ def _row_groups(split: Split, size: int) -> list[tuple[int, int]]:
     """Ranges of row groups of about `size` bytes."""
     import pyarrow.parquet as pq
 
-    with report_input_errors(split.path), pq.ParquetFile(split.path) as file:
+    with report_input_errors(split.path), pq.ParquetFile(source_of(split.path)) as file:
         sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.num_row_groups)]
     ranges, start, total = [], 0, 0
     for i, more in enumerate(sizes):
@@ -311,11 +363,17 @@ def open_split(split: Split) -> Iterator[IO[bytes]]:
             with pa.input_stream(source, compression=split.compression) as stream:
                 yield BufferedReader(stream)
         elif split.compression:
-            with pa.input_stream(split.path, compression=split.compression) as stream:
+            with pa.input_stream(source_of(split.path), compression=split.compression) as stream:
                 yield BufferedReader(stream)
         else:
-            with Path(split.path).open("rb") as file:
+            with place(split.path).open("rb") as file:
                 yield file
+
+
+def source_of(path: str) -> Any:
+    """A file as pyarrow reads it: by its path, or from another file system."""
+    found = place(path)
+    return str(found) if isinstance(found, Path) else found.open_input()
 
 
 def blocks(split: Split, size: int = _BLOCK) -> Iterator[tuple[int, bytes]]:

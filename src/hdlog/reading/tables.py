@@ -20,7 +20,7 @@ from hdlog.reading import kernels
 from hdlog.reading.arrays import Fields, string_bytes
 from hdlog.reading.chunks import Reading
 from hdlog.reading.kernels import Places
-from hdlog.reading.splits import MARK, Split, blocks, content, open_split, report_input_errors
+from hdlog.reading.splits import MARK, Split, blocks, content, open_split, report_input_errors, source_of
 from hdlog.reading.values import BAD, column_ids, iri_ids, text_ids
 
 _BLOCK = 16 << 20
@@ -376,7 +376,7 @@ def read_parquet(reading: Reading) -> None:
     split = reading.split
     with report_input_errors(split.path):
         whole = split.compression or split.data is not None
-        source = pa.BufferReader(content(split)) if whole else split.path
+        source = pa.BufferReader(content(split)) if whole else source_of(split.path)
         with pq.ParquetFile(source) as file:
             metadata = file.schema_arrow.metadata or {}
             if not len(file.schema_arrow) and metadata.get(HOLDS.encode()) == b"true":

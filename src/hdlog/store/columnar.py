@@ -349,6 +349,6 @@ def _change_of_view(engine: ColumnarEngine, predicate: Predicate, view: Columnar
 def _find_image(store: Store) -> Image | None:
     """The image of a store, if all of it is there."""
     image = store.manifest.image
-    if image is None or not all((store.folder / f.path).exists() for f in image.files.values()):
+    if image is None or not all(store.folder.has(f.path) for f in image.files.values()):
         return None
     return image

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from hdlog.errors import StoreError
+from hdlog.places import Place
 
 _BLOCK = 4 << 20
 BLOCK = 1 << 20
@@ -42,6 +43,15 @@ class File:
     """numbers of the first and the last predicate whose facts are in it"""
     tail: int | None = None
     """CRC-32 of its last block, where Parquet says what is in a file"""
+
+
+class HasFiles(Protocol):
+    """The folder of a store."""
+
+    def __truediv__(self, name: str) -> Path:
+        """A file of it, to be read here."""
+
+    def size(self, name: str) -> int: ...
 
 
 class Sink:
@@ -140,6 +150,18 @@ def create(path: Path) -> Iterator[Sink]:
         raise
 
 
+@contextmanager
+def create_at(target: Place) -> Iterator[Sink]:
+    """A new file, wherever that is: whole and durable when this is over."""
+    if isinstance(target, Path):
+        with create(target) as sink:
+            yield sink
+        sync_folder(target.parent)
+        return
+    with target.open_output() as out:
+        yield Sink(out)
+
+
 def write_pointer(path: Path, data: bytes) -> None:
     """Replace a small file in one step: whoever reads it has the old one or the new one, whatever happens."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -155,7 +177,7 @@ def write_pointer(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
-def check(folder: Path, file: File) -> None:
+def check(folder: HasFiles, file: File) -> None:
     """Read all of a file, and refuse one that is not what was written."""
     path = folder / file.path
     with _report_damage(path):
@@ -164,13 +186,13 @@ def check(folder: Path, file: File) -> None:
         raise StoreError(f"{path}: damaged; it is not what was written")
 
 
-def check_size(folder: Path, file: File) -> None:
+def check_size(folder: HasFiles, file: File) -> None:
     """Refuse a file that is gone, or shorter or longer than it was written."""
-    path = folder / file.path
-    with _report_damage(path):
-        size = path.stat().st_size
+    named = f"{folder}/{file.path}"
+    with _report_damage(named):
+        size = folder.size(file.path)
     if size != file.bytes:
-        raise StoreError(f"{path}: damaged; it has {size:,} bytes, not {file.bytes:,}")
+        raise StoreError(f"{named}: damaged; it has {size:,} bytes, not {file.bytes:,}")
 
 
 def measure(path: Path) -> tuple[int, int]:
@@ -183,7 +205,7 @@ def measure(path: Path) -> tuple[int, int]:
     return total, checksum
 
 
-def read(folder: Path, file: File) -> pa.Buffer:
+def read(folder: HasFiles, file: File) -> pa.Buffer:
     """The content of a file, checked."""
     path = folder / file.path
     with _report_damage(path):
@@ -202,7 +224,7 @@ def read(folder: Path, file: File) -> pa.Buffer:
     return data
 
 
-def map_bytes(folder: Path, file: File) -> NDArray[np.uint8]:
+def map_bytes(folder: HasFiles, file: File) -> NDArray[np.uint8]:
     """The content of a file where it is; what is changed in it is changed for this process only."""
     path = folder / file.path
     with _report_damage(path):
@@ -216,7 +238,7 @@ def map_bytes(folder: Path, file: File) -> NDArray[np.uint8]:
 
 
 @contextmanager
-def _report_damage(path: Path) -> Iterator[None]:
+def _report_damage(path: Path | str) -> Iterator[None]:
     """A file of a store that cannot be read is an error of the store."""
     try:
         yield

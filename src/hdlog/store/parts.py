@@ -1,4 +1,5 @@
-"""What tasks of Spark do with the files of a store: each writes its rows as files that have their final names, and says which.
+"""What tasks of Spark do with the files of a store: each writes its rows as files that have their final names, and says which; and where
+Spark itself may know nothing of the file system, they read them.
 
 A task may run twice, or be given up half-way. Only what a task has told at its end becomes part of a version; other files are removed by the next
 writer that tidies up.
@@ -9,13 +10,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hdlog.places import Remote, place
 from hdlog.store import disk
 from hdlog.store.disk import File
 
@@ -51,8 +52,7 @@ class PartWriter:
         group = next(groups, None)
         while group is not None:
             path = f"{self.prefix}-{uuid.uuid4().hex[:12]}.parquet"
-            target = Path(self.folder) / path
-            with disk.create(target) as sink:
+            with disk.create_at(place(self.folder) / path) as sink:
                 options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
                 encoded = [name for name in self.schema.names if name not in self.plain]
                 with pq.ParquetWriter(sink, self.schema, use_dictionary=encoded, **options) as writer:
@@ -61,7 +61,6 @@ class PartWriter:
                         writer.write_table(group)
                         rows, last = rows + len(group), _edge(group, -1)
                         group = next(groups, None)
-            disk.sync_folder(target.parent)
             yield File(path, sink.bytes, sink.checksum, rows, first, last, sink.blocks[-1])
 
     def _groups(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -79,6 +78,25 @@ class PartWriter:
         for name, value in self.constants:
             table = table.append_column(name, pa.array(np.full(len(table), value, np.int64)))
         return table.select(self.schema.names).cast(self.schema)
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """Names of files into their rows, or those of one predicate."""
+
+    schema: pa.Schema
+    number: int | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow.dataset as ds
+
+        chosen = None if self.number is None else ds.field(_PREDICATE) == self.number
+        for batch in batches:
+            for path in batch.column(0).to_pylist():
+                found = place(path)
+                assert isinstance(found, Remote)
+                source = ds.dataset(found.inside, self.schema, "parquet", found.files)
+                yield from source.to_batches(columns=self.schema.names, filter=chosen)
 
 
 def _edge(table: pa.Table, row: int) -> int:

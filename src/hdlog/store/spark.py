@@ -22,8 +22,9 @@ from hdlog.program.model import Predicate
 from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.disk import File
 from hdlog.store.facts import SUPPORTS
+from hdlog.store.folder import Mirrored
 from hdlog.store.gate import stored_plans
-from hdlog.store.parts import FILES, PartWriter
+from hdlog.store.parts import FILES, PartReader, PartWriter
 from hdlog.store.store import Store
 from hdlog.store.term_ids import SKOLEM_TERMS, TERMS
 
@@ -66,12 +67,18 @@ class SparkGate:
         self._found: dict[Predicate, Table] = {}
         self._settle: Callable[[], None] = lambda: None
 
-    def _frame(self, files: Sequence[File], schema: pa.Schema) -> Frame | None:
+    def _frame(self, files: Sequence[File], schema: pa.Schema, number: int | None = None) -> Frame | None:
+        """The rows of files; if a number is given, at least those of this predicate."""
         if not files:
             return None
         # Spark would start a job to find out what the columns are.
         spelt = ", ".join(f"{field.name} {_TYPES[field.type]}" for field in schema)
-        data = self.engine.spark.read.schema(spelt).parquet(*self.store.paths(files))
+        spark, paths = self.engine.spark, self.store.paths(files)
+        if isinstance(self.store.folder, Mirrored):
+            names = spark.createDataFrame(pa.table({"path": paths}), schema="path STRING")
+            data = names.repartition(len(paths)).mapInArrow(PartReader(schema, number), spelt)
+        else:
+            data = spark.read.schema(spelt).parquet(*paths)
         return self.keeper.frame(data, sum(f.rows for f in files))
 
     # In.
@@ -103,7 +110,7 @@ class SparkGate:
         files = [f for f in self.store.manifest.facts if f.first <= line.number <= f.last]
         if not files:
             return None
-        frame = self._frame(files, _facts_schema(line.arity))
+        frame = self._frame(files, _facts_schema(line.arity), line.number)
         assert frame is not None
         own = [*keys[: line.arity], *(["0L AS c0"] if not line.arity else [])]
         state = [f"{name} AS {short}" for name, short in _STATE.items()]
@@ -328,7 +335,8 @@ class SparkGate:
 
     def _place(self, kind: str) -> tuple[str, str]:
         """Where files of a kind go: the folder of the store, and what their names begin with."""
-        (self.store.folder / kind).mkdir(exist_ok=True)
+        if not isinstance(self.store.folder, Mirrored):
+            (self.store.folder.path / kind).mkdir(exist_ok=True)
         return str(self.store.folder), f"{kind}/{self.store.manifest.version + 1:06d}"
 
     def _write(

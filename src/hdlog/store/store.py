@@ -35,8 +35,10 @@ from filelock import FileLock, Timeout
 
 import hdlog
 from hdlog.errors import StoreError
+from hdlog.places import Place
 from hdlog.store import disk
 from hdlog.store.disk import File, Sink
+from hdlog.store.folder import Folder, Mirrored, find_folder
 from hdlog.store.manifest import Entry, Manifest, RuleFile, read_manifest, write_manifest
 
 MANIFEST = "manifest.json"
@@ -52,8 +54,8 @@ _FOLDED = 50
 class Store:
     """One version of a store."""
 
-    def __init__(self, folder: Path, manifest: Manifest, is_new: bool = False) -> None:
-        self.folder = folder.absolute()  # Spark's processes have working folders of their own
+    def __init__(self, folder: Folder, manifest: Manifest, is_new: bool = False) -> None:
+        self.folder = folder
         self.manifest = manifest
         self.is_new = is_new
         """whether it has no content yet, though it may take the place of one that has"""
@@ -65,7 +67,7 @@ class Store:
 
     def read_table(self, file: File, columns: Sequence[str] | None = None) -> pa.Table:
         """A Parquet file."""
-        with report_damage(self.folder / file.path):
+        with report_damage(f"{self.folder}/{file.path}"):
             # Of a large file those pages are checked that are read.
             source = pa.BufferReader(self.read(file))
             return pq.read_table(
@@ -73,7 +75,7 @@ class Store:
             )
 
     def paths(self, files: Sequence[File]) -> list[str]:
-        return [str(self.folder / f.path) for f in files]
+        return [str(self.folder.place / f.path) for f in files]
 
     def check_files(self) -> None:
         """Refuse a store that lacks a file; what only the embedded engine maps can be made again."""
@@ -91,9 +93,9 @@ class Store:
     def create(self, kind: str, ending: str) -> Iterator[tuple[str, Sink]]:
         """A new file of some kind, durable when this is over; its path and where to write."""
         path = self.new_path(kind, ending)
-        with disk.create(self.folder / path) as sink:
+        with disk.create_at(self.folder.path / path) as sink:
             yield path, sink
-        disk.sync_folder((self.folder / path).parent)
+        self.folder.publish(path)
 
     def new_path(self, kind: str, ending: str) -> str:
         """The path of a file that is not there yet."""
@@ -121,13 +123,23 @@ class Store:
         history = self._fold_history(changed)
         manifest = replace(changed, entry=entry, history=history)
         data = write_manifest(manifest)
-        versions = self.folder / _VERSIONS
-        versions.mkdir(exist_ok=True)
-        disk.write_pointer(versions / f"{manifest.version:06d}.json", data)
-        disk.write_pointer(self.folder / MANIFEST, data)
+        self._check_alone()
+        self.folder.write_pointer(f"{_VERSIONS}/{manifest.version:06d}.json", data)
+        self.folder.write_pointer(MANIFEST, data)
         self.manifest, self.is_new = manifest, False
         if history is not before.history:
             self.clean()  # a writer may live for long, and its versions with it
+
+    def _check_alone(self) -> None:
+        """Elsewhere there is no lock: whoever comes second is refused, if he comes as late as this."""
+        if not isinstance(self.folder, Mirrored):
+            return
+        with suppress(FileNotFoundError):
+            there = read_manifest(self.folder.read_pointer(MANIFEST), str(self.folder)).version
+            if there != self.manifest.version:
+                raise StoreError(
+                    f"{self.folder}: somebody else has made version {there} of it meanwhile, so nothing was changed; do it again"
+                )
 
     def _fold_history(self, manifest: Manifest) -> File | None:
         """The log of versions that are gone, with more of them once they have become many."""
@@ -141,12 +153,11 @@ class Store:
 
     def _list_versions(self) -> list[int]:
         """The numbers of versions that there is a file of, up to this one."""
-        names = (p.stem for p in (self.folder / _VERSIONS).glob("*.json") if p.stem.isdigit())
-        return sorted(v for v in map(int, names) if v <= self.manifest.version)
+        return [v for v in _list_versions(self.folder) if v <= self.manifest.version]
 
     def kept_versions(self) -> list[int]:
         oldest = self.manifest.version - self.manifest.keep
-        return [v for v in self._list_versions() if v > oldest or _is_leased(self.folder, v)]
+        return [v for v in self._list_versions() if v > oldest or _is_leased(self.folder.path, v)]
 
     def log(self) -> list[Entry]:
         """What has happened, the oldest first."""
@@ -167,15 +178,16 @@ class Store:
             with suppress(StoreError):
                 named |= {f.path for f in _read_version(self.folder, version).files()}
         for kind in KINDS:
-            for path in (self.folder / kind).glob("*"):
-                if f"{kind}/{path.name}" not in named:
-                    disk.remove(path)
+            for name in (f"{kind}/{name}" for name in self.folder.names(kind)):
+                if name not in named and self.folder.is_left_over(name):
+                    self.folder.remove(name)
         folded = self._find_last_folded()
-        for path in (self.folder / _VERSIONS).glob("*"):
-            version = int(path.stem) if path.stem.isdigit() else -1
+        for name in self.folder.names(_VERSIONS):
+            stem = name.partition(".")[0]
+            version = int(stem) if name == f"{stem}.json" and stem.isdigit() else -1
             if version < 0 or version > self.manifest.version or (version <= folded and version not in kept):
-                disk.remove(path)
-        for path in (self.folder / _LEASES).glob("*"):
+                self.folder.remove(f"{_VERSIONS}/{name}")
+        for path in (self.folder.path / _LEASES).glob("*"):
             if path.stem.isdigit() and int(path.stem) not in kept:
                 disk.remove(path)
 
@@ -201,7 +213,7 @@ def _what_was_asked() -> str:
 
 
 @contextmanager
-def report_damage(path: Path) -> Iterator[None]:
+def report_damage(path: Path | str) -> Iterator[None]:
     """A file that is not what its name says is an error of the store."""
     try:
         yield
@@ -252,8 +264,11 @@ def _is_leased(folder: Path, version: int) -> bool:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """One writer at a time, by a lock of the operating system, which goes with its process however that ends."""
+def lock_folder(place: Place) -> Iterator[None]:
+    """One writer at a time on a machine, by a lock of the operating system, which goes with its process however that ends."""
+    folder = find_folder(place).path
+    if place != folder:
+        folder.mkdir(parents=True, exist_ok=True)  # of copies
     lock = FileLock(folder / _LOCK, timeout=0)
     try:
         lock.acquire()
@@ -261,7 +276,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         owner = "another process"
         with suppress(OSError):
             owner = f"process {(folder / _OWNER).read_text().strip()}"
-        raise StoreError(f"{folder}: {owner} is writing this store; wait for it, or end it") from None
+        raise StoreError(f"{place}: {owner} is writing this store; wait for it, or end it") from None
     try:
         (folder / _OWNER).write_text(str(os.getpid()))
         yield
@@ -272,77 +287,79 @@ def lock_folder(folder: Path) -> Iterator[None]:
 # Opening and making.
 
 
-def check_place(folder: Path) -> None:
+def check_place(place: Place) -> None:
     """Refuse a folder that has something else in it."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file; a store is a folder")
-    if not folder.exists() or (folder / MANIFEST).exists():
+    if isinstance(place, Path) and place.exists() and not place.is_dir():
+        raise StoreError(f"{place} is a file; a store is a folder")
+    folder = find_folder(place)
+    if folder.has(MANIFEST):
         return
-    strange = [p.name for p in folder.iterdir() if p.name not in _OWN and not p.name.startswith(MANIFEST)]
+    strange = [name for name in folder.names_at_top() if name not in _OWN and not name.startswith(MANIFEST)]
     if strange:
-        raise StoreError(f"{folder} is not empty, and no store; name another folder")
+        raise StoreError(f"{place} is not empty, and no store; name another folder")
 
 
-def create_store(folder: Path, overwrite: bool = False) -> Store:
+def create_store(place: Place, overwrite: bool = False) -> Store:
     """An empty store; one that is there stays until the first commit of the new one takes its place."""
-    if not (folder / MANIFEST).exists():
+    folder = find_folder(place)
+    if not folder.has(MANIFEST):
         return Store(folder, Manifest(), is_new=True)
     if not overwrite:
         raise StoreError(f"{folder} has a store already; hdlog update adds to it, --overwrite replaces it")
     try:
         entry = open_store(folder).manifest.entry
     except StoreError:
-        entry = Entry(
-            _newest_number(folder), 0.0, "", ""
-        )  # damaged, or of another format: all the more to be replaced
+        # Damaged, or of another format: all the more to be replaced.
+        entry = Entry(max(_list_versions(folder), default=0), 0.0, "", "")
     return Store(folder, Manifest(entry=entry), is_new=True)
 
 
-def _newest_number(folder: Path) -> int:
-    return max((int(p.stem) for p in (folder / _VERSIONS).glob("*.json") if p.stem.isdigit()), default=0)
+def _list_versions(folder: Folder) -> list[int]:
+    stems = (name.removesuffix(".json") for name in folder.names(_VERSIONS) if name.endswith(".json"))
+    return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
-def open_store(folder: Path, version: int | None = None) -> Store:
+def open_store(place: Place | Folder, version: int | None = None) -> Store:
     """The newest version of a store, or another that is kept."""
-    path = folder / MANIFEST
+    folder = find_folder(place)
     try:
-        data = path.read_bytes()
+        data = folder.read_pointer(MANIFEST)
     except FileNotFoundError:
-        raise StoreError(f"{folder}: no store there; hdlog load or hdlog materialise make one") from None
+        raise StoreError(f"{place}: no store there; hdlog load or hdlog materialise make one") from None
     except NotADirectoryError:
-        raise StoreError(f"{folder} is a file; a store is a folder") from None
-    store = Store(folder, read_manifest(data, str(path)))
+        raise StoreError(f"{place} is a file; a store is a folder") from None
+    store = Store(folder, read_manifest(data, f"{place}/{MANIFEST}"))
     if version is None or version == store.manifest.version:
         return store
     kept = store.kept_versions()
     if version not in kept:
         raise StoreError(
-            f"{folder} has no version {version} any more; there are {kept[0]} to {store.manifest.version}"
+            f"{place} has no version {version} any more; there are {kept[0]} to {store.manifest.version}"
             if kept and version < kept[0]
-            else f"{folder} has no version {version}; the newest is {store.manifest.version}"
+            else f"{place} has no version {version}; the newest is {store.manifest.version}"
         )
     return Store(folder, _read_version(folder, version))
 
 
-def _read_version(folder: Path, version: int) -> Manifest:
-    path = folder / _VERSIONS / f"{version:06d}.json"
+def _read_version(folder: Folder, version: int) -> Manifest:
+    name = f"{_VERSIONS}/{version:06d}.json"
     try:
-        return read_manifest(path.read_bytes(), str(path))
+        return read_manifest(folder.read_pointer(name), f"{folder}/{name}")
     except FileNotFoundError:
-        raise StoreError(f"{path}: missing; the store is damaged") from None
+        raise StoreError(f"{folder}/{name}: missing; the store is damaged") from None
 
 
 @contextmanager
-def open_for_reading(folder: Path, version: int | None = None) -> Iterator[Store]:
+def open_for_reading(place: Place, version: int | None = None) -> Iterator[Store]:
     """A version of a store of which no file goes before the end, whoever updates it meanwhile."""
     while True:
-        store = open_store(folder, version)
-        lease = Lease(folder, store.manifest.version)
+        store = open_store(place, version)
+        lease = Lease(store.folder.path, store.manifest.version)
         lease.acquire()
         try:
             # Between looking and leasing a writer may have removed it.
-            missing = any(not (folder / f.path).exists() for f in store.manifest.files())
-            if missing and version is None and open_store(folder).manifest.version != store.manifest.version:
+            missing = any(not store.folder.has(f.path) for f in store.manifest.files())
+            if missing and version is None and open_store(place).manifest.version != store.manifest.version:
                 continue
             yield store
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -88,8 +89,7 @@ class Context:
         return facts.near
 
     def bring_home(self, relation: Relation) -> Relation:
-        """In the process, if it is small by an estimate; Spark stops what turns out to be enormous, and the update is run again with care, which
-        is to count first."""
+        """In the process, if it is small; what is small by an estimate only comes as far as it is."""
         far = relation.far
         if relation.is_near or far is None:
             return relation
@@ -100,7 +100,7 @@ class Context:
         if far.estimate > self.numbers.near_result:
             return relation
         if not far.kept and not self.far.keeper.careful:
-            return Relation(self._fetch_relation(far))
+            return self._fetch_few(far)
         kept = self.far.keep(far)
         return Relation(
             self._fetch_relation(kept) if kept.estimate <= self.numbers.near_result else None, kept
@@ -117,10 +117,20 @@ class Context:
         return facts
 
     def _fetch_relation(self, far: FarRelation) -> NearRelation:
-        ids, counts = self.far.collect(far, far.names)
-        return NearRelation(
-            dict(zip(far.names, self._near_columns(ids), strict=True)), len(counts), _ones(counts)
-        )
+        return self._near_relation(far, *self.far.collect(far, far.names))
+
+    def _near_relation(
+        self, far: FarRelation, ids: Sequence[NDArray[np.int64]], counts: NDArray[np.int64]
+    ) -> NearRelation:
+        columns = dict(zip(far.names, self._near_columns(ids), strict=True))
+        return NearRelation(columns, len(counts), _ones(counts))
+
+    def _fetch_few(self, far: FarRelation) -> Relation:
+        most = self.numbers.near_result
+        found = self.far.collect_few(far, far.names, most)
+        if found is None:
+            return Relation(far=replace(far, estimate=float(most + 1)))
+        return Relation(self._near_relation(far, *found))
 
     def _fetch_facts(self, far: FarFacts) -> NearFacts:
         near = self.near

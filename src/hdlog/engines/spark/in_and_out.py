@@ -21,6 +21,9 @@ from hdlog.program.terms import Constant
 from hdlog.reading.chunks import Chunk
 from hdlog.reading.identifiers import StoreIds
 
+_PLACE = "monotonically_increasing_id() & 8589934591L"
+"""The number of a row within its partition, as Spark writes it into the lower 33 bits."""
+
 
 class InAndOut(FactSets):
     def share_terms(self) -> None:
@@ -52,6 +55,19 @@ class InAndOut(FactSets):
             return [np.empty(0, np.int64) for _ in names], np.empty(0, np.int64)
         chosen = list(map(column, names))
         table = self.keeper.collect(relation.frame.select(*chosen, "m"), "few rows to the driver")
+        return [table[c].to_numpy() for c in chosen], table["m"].to_numpy()
+
+    def collect_few(
+        self, relation: Relation, names: Sequence[str], most: int
+    ) -> tuple[list[StoreIds], StoreIds] | None:
+        """Likewise, if there are not more than `most` rows; no part of Spark sends more, whatever was expected."""
+        if relation.frame is None:
+            return self.collect(relation, names)
+        chosen = list(map(column, names))
+        numbered = relation.frame.select(*chosen, "m", f"{_PLACE} AS place").where(f"place <= {most}L")
+        table = self.keeper.collect(numbered.select(*chosen, "m"), "few rows to the driver")
+        if len(table) > most:
+            return None
         return [table[c].to_numpy() for c in chosen], table["m"].to_numpy()
 
     def show(self, facts: Facts, names: Sequence[str]) -> DataFrame:
