@@ -175,6 +175,14 @@ def engine_choice(command: Command) -> Command:
     return cast(Command, options(with_choice))
 
 
+mapping = click.option(
+    "--map",
+    "mapped",
+    multiple=True,
+    metavar="PREDICATE(COLUMN,...)=SOURCE",
+    help="Take some columns of a table for the arguments of a predicate; SOURCE is a file or folder of Parquet, CSV or TSV, or table:NAME. Rows that "
+    "lack a value are left out, and counted.",
+)
 at_version = click.option(
     "--at",
     "version",

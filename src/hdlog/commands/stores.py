@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hdlog.commands.options import (
     fact_folder,
     lenient,
     limits,
+    mapping,
     memory_budget,
     new_store,
     one_of,
@@ -39,8 +41,16 @@ from hdlog.tuning import Method, Tuning
 quiet_option = click.option("--quiet", is_flag=True, help="Do not print the facts that came and went.")
 
 
+def _everything(data: Sequence[str], mapped: Sequence[str]) -> list[Any]:
+    """Data as it is named, and as it is mapped."""
+    from hdlog.reading.mapping import read_mapping
+
+    return [*data, *map(read_mapping, mapped)]
+
+
 @click.command()
-@click.argument("data", nargs=-1, required=True)
+@click.argument("data", nargs=-1)
+@mapping
 @new_store
 @overwrite
 @lenient
@@ -49,6 +59,7 @@ quiet_option = click.option("--quiet", is_flag=True, help="Do not print the fact
 @summary_as_json
 def load(
     data: tuple[str, ...],
+    mapped: tuple[str, ...],
     store: Place,
     overwrite: bool,
     lenient: bool,
@@ -65,12 +76,16 @@ def load(
         from hdlog.operations.stores import load as load_store
 
         settings = where.settings(memory, lenient=lenient, say=progress.say)
-        summary = load_store(store, data, settings, overwrite)
+        given = _everything(data, mapped)
+        if not given:
+            raise UsageError("name files of facts, or a table by --map")
+        summary = load_store(store, given, settings, overwrite)
     summarise(summary, json_)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
+@mapping
 @new_store
 @fact_folder
 @rule_dialect
@@ -83,6 +98,7 @@ def load(
 @summary_as_json
 def materialise(
     files: tuple[str, ...],
+    mapped: tuple[str, ...],
     store: Place,
     facts: Path,
     dialect: Dialect | None,
@@ -114,7 +130,9 @@ def materialise(
             say=progress.say,
             tell=progress,
         )
-        summary = materialise_store(rules, data, store, settings, facts, dialect, overwrite)
+        summary = materialise_store(
+            rules, _everything(data, mapped), store, settings, facts, dialect, overwrite
+        )
     summarise(summary, json_)
 
 
@@ -280,7 +298,13 @@ def rules(
     type=PATH,
     help="The file (nt; - is standard output) or folder (csv, tsv, facts, parquet) to write to.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace what is in the folder of tables.")
+@click.option(
+    "--table",
+    "database",
+    metavar="SCHEMA",
+    help="Write tables of Spark's catalog in place of files, one for each predicate, into this schema.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace what is in the folder of tables, or in the schema.")
 @at_version
 @engine_choice
 @memory_budget
@@ -289,25 +313,31 @@ def export(
     store: Place,
     format_: ExportFormat,
     out: Path | None,
+    database: str | None,
     overwrite: bool,
     version: int | None,
     where: EngineChoice,
     memory: float | None,
     json_: bool,
 ) -> None:
-    """Write the facts of a store to files.
+    """Write the facts of a store to files, or to tables of Spark.
 
     N-Triples go to one file, tables to a folder with a file for each predicate. Without --out, N-Triples go to a pipe or, on a terminal, to export.nt; tables go to the folder export.
     """
     with show_progress() as progress:
-        from hdlog.operations.stores import export_store
+        from hdlog.operations.stores import export_store, export_to_catalog
 
+        settings = where.settings(memory, say=progress.say)
+        if database is not None:
+            if out is not None:
+                raise UsageError("--table writes to Spark's catalog, --out to files; say one of the two")
+            summarise(export_to_catalog(store, database, settings, overwrite, version), json_)
+            return
         target = out
         if out is None and (format_ != "nt" or sys.stdout.isatty()):
             target = Path("export.nt" if format_ == "nt" else "export")
         elif str(out) == "-":
             target = None
-        settings = where.settings(memory, say=progress.say)
         summary = export_store(store, format_, target, settings, overwrite, version)
     summarise(summary, json_)
 

@@ -18,7 +18,7 @@ class Intake:
 
     def __init__(self, program: Program) -> None:
         self._arities = arities_in(program)
-        self.rows = self.skipped = 0
+        self.rows = self.skipped = self.dropped = 0
         self.problems: list[str] = []
         self.predicates: dict[Predicate, None] = {}
 
@@ -28,6 +28,7 @@ class Intake:
             check_arities(self._arities, chunk.facts)
             self.rows += chunk.rows
             self.skipped += chunk.skipped
+            self.dropped += chunk.dropped
             self.problems += chunk.problems
             self.predicates |= dict.fromkeys(chunk.facts)
             yield chunk
@@ -39,6 +40,15 @@ class Intake:
         self.predicates[predicate] = None
 
     def warnings(self) -> list[str]:
+        return [*self._tell_skipped(), *self._tell_dropped()]
+
+    def _tell_dropped(self) -> list[str]:
+        if not self.dropped:
+            return []
+        rows = "1 row was" if self.dropped == 1 else f"{self.dropped:,} rows were"
+        return [f"{rows} left out for lack of a value"]
+
+    def _tell_skipped(self) -> list[str]:
         if not self.skipped:
             return []
         more = [f"  {problem}" for problem in self.problems[:_SHOWN]]

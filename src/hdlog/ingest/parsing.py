@@ -28,7 +28,7 @@ FACT, TERM, SKOLEM_TERM, PREDICATE, FIGURES, FAULT = range(6)
 """Kinds of rows."""
 SCHEMA = "kind INT, p BIGINT, c0 BIGINT, c1 BIGINT, rest ARRAY<BIGINT>, text STRING"
 """A fact has the id of its predicate, and its terms; a term its id as c0; a Skolem term its id, its name as text, and its arguments as rest; a
-predicate its id, arity and name; figures are rows and skipped lines, with what was wrong as text; a fault is what was wrong."""
+predicate its id, arity and name; figures are rows and skipped lines, with what was wrong as text, and rows that lacked a value as rest; a fault is what was wrong."""
 _ARROW = pa.schema(
     [
         ("kind", pa.int32()),
@@ -60,6 +60,7 @@ def _read_description(text: str) -> Split:
         fields["data"] = base64.b64decode(fields["data"])
     columns = fields["columns"]
     fields["columns"] = None if columns is None else tuple(columns)
+    fields["fields"] = tuple(fields["fields"])
     fields["partition"] = tuple((name, value) for name, value in fields["partition"])
     return Split(**fields)
 
@@ -112,6 +113,7 @@ def _chunk_rows(chunk: Chunk, clashes: Mapping[str, int]) -> Iterator[pa.RecordB
         arity = pa.array([predicate.arity], pa.int64())
         yield _rows(PREDICATE, 1, p=own["p"].slice(0, 1), c0=arity, text=pa.array([predicate.name]))
     figures = {"c0": pa.array([chunk.rows]), "c1": pa.array([chunk.skipped])}
+    figures["rest"] = pa.array([[chunk.dropped]], pa.list_(pa.int64()))
     yield _rows(FIGURES, 1, **figures, text=pa.array(["\n".join(chunk.problems)]))
 
 

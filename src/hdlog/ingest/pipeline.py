@@ -56,7 +56,8 @@ class Parsed:
             f"parsing {len(splits):,} parts of files",
         )
         figures = [
-            f"sum(if(kind = {FIGURES}, {c}, 0L)) AS {name}" for c, name in (("c0", "rows"), ("c1", "skipped"))
+            f"sum(if(kind = {FIGURES}, {c}, 0L)) AS {name}"
+            for c, name in (("c0", "rows"), ("c1", "skipped"), ("rest[0]", "dropped"))
         ]
         sums = engine.keeper.collect(
             self.frame.totals(["kind", "p"], "count(1) AS n", *figures), "counting facts"
@@ -77,6 +78,7 @@ class Parsed:
             intake.add(predicate, 0)
         intake.rows += sum(row["rows"] for row in sums)
         intake.skipped += sum(row["skipped"] for row in sums)
+        intake.dropped += sum(row["dropped"] for row in sums)
         intake.problems += problems[:_PROBLEMS]
 
     @property

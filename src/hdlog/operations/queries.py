@@ -12,14 +12,13 @@ from typing import IO, Any
 import pyarrow as pa
 
 from hdlog.errors import UsageError
-from hdlog.operations.stores import Living, begin_living, find_data, read_text
+from hdlog.operations.stores import Living, begin_living, check_files, find_data, read_text
 from hdlog.operations.work import Settings
 from hdlog.places import Place
 from hdlog.query.answers import Answers
 from hdlog.query.formats import AnswerFormat, write_answers
 from hdlog.query.queries import Modifiers, Queries
 from hdlog.reading.changes import read_changes
-from hdlog.reading.splits import find_splits
 from hdlog.reasoning import Update
 from hdlog.report.queries import explain_query
 from hdlog.store.store import open_for_reading
@@ -126,17 +125,15 @@ def try_update(
     version: int | None = None,
 ) -> Update:
     """What an update of a store would change; nothing is changed, and nobody has to wait."""
-    find_splits([*add, *delete])
+    check_files([*add, *delete])
     with open_for_reading(folder, version) as store:
         living = begin_living(store, settings)
         work = living.work
         if changes:
             come, go = read_changes_of(changes, living)
         else:
-            come, go = (
-                work.read(find_data(data, settings).splits if data else [], living.program, {})[0]
-                for data in (add, delete)
-            )
+            given = [find_data(data, settings) for data in (add, delete)]
+            come, go = (work.read(g.splits, living.program, g.frames)[0] for g in given)
         return work.reasoner.try_update(come, go)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -25,6 +26,7 @@ from hdlog.program.normalise import is_auxiliary
 from hdlog.program.renaming import without_names
 from hdlog.query.queries import Queries
 from hdlog.reading.changes import read_changes
+from hdlog.reading.mapping import Mapped, find_mapped_splits
 from hdlog.reading.objects import find_misspelt
 from hdlog.reading.splits import Split, find_splits, size_of
 from hdlog.reasoning import Reasoning, Row, Update
@@ -43,7 +45,7 @@ from hdlog.store.store import (
 )
 from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
-from hdlog.writing.files import fact_lines, is_triple, name_lines
+from hdlog.writing.files import fact_lines, file_names, is_triple, name_lines
 from hdlog.writing.sheets import Sheet
 
 _TABLE = "table:"
@@ -51,7 +53,7 @@ _FROM_FILE = "@"
 _BYTES_A_FACT = 60
 """Of text files, about."""
 AnyNode = Node[Any, Any, Any]
-Data = Sequence[str | Place | Mapping[str, Any]]
+Data = Sequence[str | Place | Mapped | Mapping[str, Any]]
 """Files, folders and patterns, tables of Spark (`table:NAME`), and DataFrames by the name of their predicate."""
 
 
@@ -60,7 +62,9 @@ class Given:
     """What is to be read: splits of files, and DataFrames by predicate."""
 
     splits: list[Split]
-    frames: dict[str, Any]
+    frames: list[tuple[str, Any]]
+    dropped: int = 0
+    """rows of tables of Spark that lack a value"""
 
     def estimate_facts(self) -> int:
         return size_of(self.splits) // _BYTES_A_FACT
@@ -82,11 +86,42 @@ def read_text(text: str) -> str:
 
 
 def find_data(data: Data, settings: Settings) -> Given:
-    files = [d for d in data if not isinstance(d, Mapping) and not str(d).startswith(_TABLE)]
-    frames = {n: f for d in data if isinstance(d, Mapping) for n, f in d.items()}
-    for name in (str(d).removeprefix(_TABLE) for d in data if str(d).startswith(_TABLE)):
-        frames[name.split(".")[-1]] = _table(settings.session(), name)
-    return Given(find_splits(files, memory=settings.budget.memory) if files else [], frames)
+    given = Given([], [])
+    memory, files = settings.budget.memory, []
+    for entry in data:
+        if isinstance(entry, Mapping):
+            given.frames.extend(entry.items())
+        elif isinstance(entry, Mapped):
+            given = _add_mapped(given, entry, settings)
+        elif str(entry).startswith(_TABLE):
+            name = str(entry).removeprefix(_TABLE)
+            given.frames.append((name.split(".")[-1], _table(settings.session(), name)))
+        else:
+            files.append(entry)
+    return replace(given, splits=[*given.splits, *(find_splits(files, memory=memory) if files else [])])
+
+
+def check_files(data: Sequence[str]) -> None:
+    """Refuse files that are not there, before anything else is done."""
+    files = [entry for entry in data if not entry.startswith(_TABLE)]
+    if files:
+        find_splits(files)
+
+
+def _add_mapped(given: Given, mapped: Mapped, settings: Settings) -> Given:
+    if not mapped.source.startswith(_TABLE):
+        more = find_mapped_splits(mapped, settings.budget.memory)
+        return replace(given, splits=[*given.splits, *more])
+    table = _table(settings.session(), mapped.source.removeprefix(_TABLE))
+    missing = [column for column in mapped.columns if column not in table.columns]
+    if missing:
+        raise UsageError(
+            f"{mapped.source}: there is no column {missing[0]}; there are {', '.join(table.columns)}"
+        )
+    chosen = table.select(*mapped.columns)
+    whole = chosen.dropna()
+    frames = [*given.frames, (mapped.predicate, whole)]
+    return replace(given, frames=frames, dropped=given.dropped + chosen.count() - whole.count())
 
 
 def _table(spark: Any, name: str) -> Any:
@@ -106,6 +141,7 @@ def load(folder: Place, data: Data, settings: Settings, overwrite: bool = False)
         given = find_data(data, settings)
         work = begin_work(store, Program(), settings, given.estimate_facts(), bool(given.frames))
         intake = work.load(given.splits, given.frames)
+        intake.dropped += given.dropped
     seconds = time.perf_counter() - started
     counts = store.manifest.counts
     return {
@@ -114,6 +150,7 @@ def load(folder: Place, data: Data, settings: Settings, overwrite: bool = False)
         "facts": counts["facts"],
         "terms": counts["terms"],
         "skipped": intake.skipped,
+        "dropped": intake.dropped,
         "problems": intake.problems,
         "seconds": {"load": seconds},
         "lines": [
@@ -165,6 +202,7 @@ def materialise(
         work = begin_work(store, program, settings, given.estimate_facts(), bool(given.frames))
         own = time.perf_counter() - begun  # what follows from the facts in the program
         facts, intake = work.read(given.splits, program, given.frames)
+        intake.dropped += given.dropped
         read_ = time.perf_counter()
         reasoner = work.reasoner
         with committing(
@@ -194,6 +232,7 @@ def materialise(
         "given": asserted,
         "facts": len(reasoner),
         "skipped": intake.skipped,
+        "dropped": intake.dropped,
         "seconds": seconds,
         "lines": lines,
     }
@@ -230,8 +269,9 @@ class Living:
         for pair in changes:
             both = []
             for data in pair:
-                given = find_data(data, self.work.settings) if data else Given([], {})
+                given = find_data(data, self.work.settings) if data else Given([], [])
                 facts, intake = self.work.read(given.splits, self.program, given.frames)
+                intake.dropped += given.dropped
                 intakes.append(intake)
                 both.append(facts)
             updates.append((both[0], both[1]))
@@ -314,7 +354,7 @@ def update(
 ) -> dict[str, Any]:
     """Add and delete the facts of files, what files of `+` and `-` lines say, or SPARQL Update; the exact change of what holds."""
     started = time.perf_counter()
-    find_splits([*add, *delete])
+    check_files([*add, *delete])
     with open_for_update(folder, settings) as living:
         ready = time.perf_counter()
         engine = living.work.engine
@@ -596,6 +636,46 @@ def make_sheets(work: AnyWork, store: Store) -> list[Sheet]:
         return Sheet(predicate, rows, decode, names)
 
     return [sheet(line.predicate, line.rows) for line in visible_lines(store)]
+
+
+def export_to_catalog(
+    folder: Place, database: str, settings: Settings, overwrite: bool = False, version: int | None = None
+) -> dict[str, Any]:
+    """The facts of a store as tables of Spark's catalog, one for each predicate."""
+    if settings.engine == "columnar":
+        raise UsageError("tables are written by Spark; leave out --engine columnar")
+    settings = replace(settings, engine="spark-only")
+    spark = settings.session()
+    if not spark.catalog.databaseExists(database):
+        raise UsageError(f"Spark's catalog has no schema {database}; CREATE SCHEMA makes one")
+    with open_for_reading(folder, version) as store:
+        reasoner = begin_living(store, settings).work.reasoner
+        lines = visible_lines(store)
+        stems = file_names([line.predicate for line in lines])
+        names = {line.predicate: f"{database}.{table_name(stems[line.predicate])}" for line in lines}
+        there = [name for name in names.values() if spark.catalog.tableExists(name)]
+        if there and not overwrite:
+            raise UsageError(f"{there[0]} is there already; say --overwrite, or name another schema")
+        for line in lines:
+            settings.say(f"writing {names[line.predicate]}")
+            shown = reasoner.engine.show(
+                reasoner.facts(line.predicate), reasoner.column_names(line.predicate)
+            )
+            shown.write.mode("overwrite" if overwrite else "errorifexists").saveAsTable(names[line.predicate])
+    total = sum(line.rows for line in lines)
+    return {
+        "facts": total,
+        "tables": {str(p): name for p, name in names.items()},
+        "lines": [
+            f"{total:,} facts in {len(names):,} tables of {database}",
+            *(f"  {p}: {name}" for p, name in names.items()),
+        ],
+    }
+
+
+def table_name(stem: str) -> str:
+    """What catalogs take for a name."""
+    return re.sub(r"\W+", "_", stem, flags=re.ASCII).lower()
 
 
 def export_store(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, cast
 
@@ -103,7 +103,7 @@ class Work(Generic[R, F, T]):
             self._plans = None if known is None else self._planning.list_plans()
 
     def read(
-        self, splits: Sequence[Split], program: Program, frames: Mapping[str, Any]
+        self, splits: Sequence[Split], program: Program, frames: Sequence[tuple[str, Any]]
     ) -> tuple[dict[Predicate, F], Intake]:
         """The facts of files and of DataFrames, for the engine, and what is told of them."""
         self.settings.say("reading facts")
@@ -115,13 +115,13 @@ class Work(Generic[R, F, T]):
         else:
             chunks = read_splits(splits, layout, lenient, self.engine.share_terms())
             facts = self.engine.encode_chunks(intake.watch(chunks))
-        for name, frame in frames.items():
+        for name, frame in frames:
             for predicate, more in encode_table(self.engine, program, name, frame).items():
                 facts[predicate] = self.engine.union(facts[predicate], more) if predicate in facts else more
                 intake.add(predicate, self.engine.count(more))
         return facts, intake
 
-    def load(self, splits: Sequence[Split], frames: Mapping[str, Any]) -> Intake:
+    def load(self, splits: Sequence[Split], frames: Sequence[tuple[str, Any]]) -> Intake:
         """Facts of files and DataFrames into a new store, without reasoning."""
         if (
             self.engine_name != "columnar"

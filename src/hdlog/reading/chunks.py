@@ -47,6 +47,8 @@ class Chunk:
     rows: int
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
+    dropped: int = 0
+    """rows that lack a value"""
     known: int | None = None
 
 
@@ -125,8 +127,17 @@ class Reading(Intake):
         super().__init__(layout, terms)
         self.split, self.lenient = split, lenient
         self.lines = LineNumbers(split)
-        self.skipped = 0
+        self.skipped = self.dropped = 0
         self.problems: list[str] = []
+
+    def order(self, name: str, columns: Sequence[str], place: str) -> list[int]:
+        """Likewise, or those that somebody has chosen."""
+        missing = [field for field in self.split.fields if field not in columns]
+        if missing:
+            raise InputError(f"{place}there is no column {missing[0]}; there are {', '.join(columns)}")
+        if self.split.fields:
+            return [columns.index(field) for field in self.split.fields]
+        return super().order(name, columns, place)
 
     def _add(self, predicate: Predicate, columns: list[Places], rows: int) -> None:
         super()._add(predicate, columns, rows)
@@ -154,7 +165,7 @@ class Reading(Intake):
         chunk = super().chunk()
         if self.split.scope != "":
             chunk.texts = scope_blank_nodes(chunk.texts, self.split)
-        chunk.skipped, chunk.problems = self.skipped, self.problems
+        chunk.skipped, chunk.problems, chunk.dropped = self.skipped, self.problems, self.dropped
         return chunk
 
 

@@ -79,6 +79,8 @@ class Split:
     """whether values may be in quotes"""
     columns: tuple[int, ...] | None = None
     """which columns of the file are the arguments, in their order; all, if it does not say"""
+    fields: tuple[str, ...] = ()
+    """the names of the columns that are the arguments, in their order, where somebody has chosen some; rows without a value there are left out"""
     memory: int | None = None
     """bytes that the process may use while it is read"""
     partition: tuple[tuple[str, int | str], ...] = ()

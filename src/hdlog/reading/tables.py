@@ -156,9 +156,9 @@ def _add(
                 f"{where}{len(arrays)} columns, and column {max(reading.split.columns)} is asked for"
             )
         arrays = [arrays[i] for i in reading.split.columns]
-    predicate = Predicate(reading.split.table, len(arrays))
-    types = reading.types(predicate, where)
     ordered = [arrays[i] for i in layout.order(reading, len(arrays), where)]
+    predicate = Predicate(reading.split.table, len(ordered))
+    types = reading.types(predicate, where)
     columns = [text_ids(reading.terms, c, t) for c, t in zip(ordered, types, strict=True)]
     good, bad = _sort_out(columns)
     faults = dict(ragged)
@@ -394,10 +394,14 @@ def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
     for name, value in reading.split.partition:
         batch = batch.append_column(name, pa.array([value] * batch.num_rows))
     own_name = (batch.schema.metadata or {}).get(PREDICATE.encode(), b"").decode()
-    predicate = Predicate(reading.split.name or own_name or reading.split.table, batch.num_columns)
+    name = reading.split.name or own_name or reading.split.table
     place = f"{reading.split.path}: "
+    order = reading.order(name, batch.schema.names, place)
+    predicate = Predicate(name, len(order))
     types = reading.types(predicate, place)
-    order = reading.order(predicate.name, batch.schema.names, place)
+    rows = np.arange(done + 1, done + 1 + batch.num_rows)
+    if reading.split.fields:
+        batch, rows = _drop_nulls(batch, order, rows, reading)
     ordered = [batch.columns[i] for i in order]
     columns = [
         iri_ids(reading.terms, c) if _has_iris(batch.schema.field(i)) else column_ids(reading.terms, c, t)
@@ -405,8 +409,21 @@ def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
     ]
     good, bad = _sort_out(columns)
     for row in bad.tolist():
-        reading.refuse(partial((done + 1).__add__, row), _fault(ordered, columns, row, types))
+        reading.refuse(partial(int, rows[row]), _fault(ordered, columns, row, types))
     reading.add(predicate, [c[good] for c in columns] if len(bad) else columns, len(good))
+
+
+def _drop_nulls(
+    batch: pa.RecordBatch, order: Sequence[int], rows: Places, reading: Reading
+) -> tuple[pa.RecordBatch, Places]:
+    """Without rows that lack a value in one of some columns; and the numbers of the others."""
+    lacking = np.zeros(batch.num_rows, np.bool_)
+    for i in order:
+        lacking |= batch.columns[i].is_null().to_numpy(zero_copy_only=False)
+    if not lacking.any():
+        return batch, rows
+    reading.dropped += int(lacking.sum())
+    return batch.filter(pa.array(~lacking)), rows[~lacking]
 
 
 def _has_iris(field: pa.Field) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 
 from hdlog.engines.spark.dictionary import Dictionary, sql_text
@@ -31,23 +33,62 @@ def _format_plain(text: str) -> str:
     )
 
 
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_ZONE = "(Z|[+-][0-9][0-9]:[0-9][0-9])$"
+_TYPED = (
+    ("double", "DOUBLE", ""),
+    ("boolean", "BOOLEAN", ""),
+    ("date", "DATE", ""),
+    ("dateTime", "TIMESTAMP", f"AND {{v}} RLIKE '{_ZONE}'"),
+    ("dateTime", "TIMESTAMP_NTZ", f"AND NOT {{v}} RLIKE '{_ZONE}'"),
+)
+"""Datatypes of literals, the types of columns that have nothing else, and what else has to be true of a value."""
+
+
+def _is_typed(text: str, datatype: str, type_: str, more: str) -> str:
+    """Whether a term is a value of a type."""
+    value = _BETWEEN.format(t=text)
+    return (
+        f"endswith({text}, '\"^^<{_XSD}{datatype}>') AND try_cast({value} AS {type_}) IS NOT NULL "
+        + more.format(v=value)
+    )
+
+
 def plain_values(dictionary: Dictionary, keeper: Keeper, facts: Facts) -> DataFrame:
-    """Integers where a column has nothing else; IRIs without brackets and literals without datatypes otherwise."""
+    """Values where a column has those of one type: integers, doubles, booleans, dates, times; otherwise texts: IRIs without brackets, literals
+    without datatypes."""
     if facts.frame is None:
         schema = ", ".join(f"c{i} STRING" for i in range(facts.arity)) or "c0 STRING"
         return keeper.spark.createDataFrame([], schema=schema)
     names = facts.keys
     frame, figures = keeper.keep(
-        facts.sums().select(*names), {f"texts{i}": f"count_if(c{i} >= 0)" for i in range(len(names))}
+        facts.sums().select(*names),
+        {f"texts{i}": f"count_if(c{i} >= 0)" for i in range(len(names))},
+        "facts to be shown",
     )
-    shown, kept = [], frame
-    for i, name in enumerate(names):
-        if figures[f"texts{i}"]:
+    named = [i for i in range(len(names)) if figures[f"texts{i}"]]
+    if named:
+        kept = frame
+        for i in named:
             # The ids are those of what is kept: of the frame so far, each column would double the work of the one before.
-            texts = dictionary.texts_of(kept.select(f"{name} AS id").distinct("id"))
-            frame = frame.join(texts.select(f"id AS {name}", f"text AS t{i}"), [name])
-            shown.append(f"{_format_plain(f't{i}')} AS {name}")
-        else:
-            shown.append(f"{name} - ({INTEGERS}L) AS {name}")
+            texts = dictionary.texts_of(kept.select(f"c{i} AS id").distinct("id"))
+            frame = frame.join(texts.select(f"id AS c{i}", f"text AS t{i}"), [f"c{i}"])
+        metrics = {
+            f"typed{i}_{k}": f"count_if({_is_typed(f't{i}', *typed)})"
+            for i in named
+            for k, typed in enumerate(_TYPED)
+        }
+        frame, more = keeper.keep(frame, metrics, "facts to be shown, with texts")
+        figures |= more
+    shown = [_show_column(i, figures) for i in range(len(names))]
     keeper.pin(frame.uses)
     return keeper.data(frame.select(*shown))
+
+
+def _show_column(i: int, figures: Mapping[str, int]) -> str:
+    if not figures[f"texts{i}"]:
+        return f"c{i} - ({INTEGERS}L) AS c{i}"
+    for k, (_, type_, _) in enumerate(_TYPED):
+        if figures[f"typed{i}_{k}"] == figures["rows"]:
+            return f"CAST({_BETWEEN.format(t=f't{i}')} AS {type_}) AS c{i}"
+    return f"{_format_plain(f't{i}')} AS c{i}"
