@@ -146,6 +146,21 @@ class Reasoning(Generic[R, F, T]):
                     self._complete(change)
             return change
 
+    def extend_program(self, program: Program) -> None:
+        """Likewise, with a program that has all rules of the one there is, and without telling what that changed."""
+        more = set(facts_of(program.rules)) - set(facts_of(self.program.rules))
+        asserted = self._encode(program, more)
+        guard = interrupts.Guard()
+        with guard:
+            for transaction in self._attempts():
+                with transaction:
+                    self.engine.note(partial(setattr, self, "program", self.program))
+                    self.program = program
+                    self._follow([self.driver.change_rules(self._normalise())])
+                    self._update(asserted, {})
+                    if self.before_commit is not None:
+                        self.before_commit([])
+
     def change_program(self, program: Program) -> Update:
         """Take another program for the one there is, with the facts that are written in either; the net change."""
         check_program(program)

@@ -84,9 +84,14 @@ def load(
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True)
+@click.argument("files", nargs=-1)
 @mapping
 @new_store
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with a materialisation on Spark that was killed; without files, which were read.",
+)
 @fact_folder
 @rule_dialect
 @overwrite
@@ -100,6 +105,7 @@ def materialise(
     files: tuple[str, ...],
     mapped: tuple[str, ...],
     store: Place,
+    resume: bool,
     facts: Path,
     dialect: Dialect | None,
     overwrite: bool,
@@ -118,6 +124,7 @@ def materialise(
     """
     with show_progress(store) as progress:
         from hdlog.operations.stores import materialise as materialise_store
+        from hdlog.operations.stores import resume as resume_materialisation
 
         rules = [Path(f) for f in files if f.endswith(tuple(ENDINGS))]
         data = [f for f in files if not f.endswith(tuple(ENDINGS))]
@@ -130,9 +137,17 @@ def materialise(
             say=progress.say,
             tell=progress,
         )
-        summary = materialise_store(
-            rules, _everything(data, mapped), store, settings, facts, dialect, overwrite
-        )
+        if resume:
+            if files or mapped:
+                raise UsageError(
+                    "--resume goes on with the rules and the facts that were read; leave them out"
+                )
+            summary = resume_materialisation(store, settings)
+        elif not files:
+            raise UsageError("name rule files and facts, or say --resume")
+        else:
+            everything = _everything(data, mapped)
+            summary = materialise_store(rules, everything, store, settings, facts, dialect, overwrite)
     summarise(summary, json_)
 
 

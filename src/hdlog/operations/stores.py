@@ -18,7 +18,8 @@ from hdlog.ingest.intake import Intake
 from hdlog.maintenance.moments import Moments
 from hdlog.maintenance.nodes import Node
 from hdlog.operations.run import describe_left_out, input_splits, read_rules, unknown_predicates
-from hdlog.operations.work import AnyWork, Settings, begin_work
+from hdlog.operations.stepwise import Stepwise, choose_rules
+from hdlog.operations.work import AnyWork, Settings, begin_work, choose_engine
 from hdlog.places import Place
 from hdlog.plan.nodes import is_node
 from hdlog.program.model import Predicate, Program, Rule
@@ -36,12 +37,14 @@ from hdlog.store.catalogue import Catalogue, Line
 from hdlog.store.export import RDF_FORMATS, export
 from hdlog.store.store import (
     MANIFEST,
+    UNFINISHED,
     Store,
     check_place,
     create_store,
     lock_folder,
     open_for_reading,
     open_store,
+    open_unfinished,
 )
 from hdlog.text import RuleText, read_texts
 from hdlog.tuning import Tuning
@@ -161,21 +164,25 @@ def load(folder: Place, data: Data, settings: Settings, overwrite: bool = False)
 
 
 @contextmanager
-def build_store(folder: Place, overwrite: bool) -> Iterator[Store]:
-    """A new store that is there in the end, or not at all; one that it takes the place of stays until then."""
+def build_store(folder: Place, overwrite: bool, resume: bool = False) -> Iterator[Store]:
+    """A new store that is there in the end, or not at all; one that it takes the place of stays until then. Or one to go on with."""
     check_place(folder)
     is_new = isinstance(folder, Path) and not folder.exists()
-    if isinstance(folder, Path):
+    if isinstance(folder, Path) and not resume:
         folder.mkdir(parents=True, exist_ok=True)
+    if resume:
+        open_unfinished(folder)
     with lock_folder(folder):
-        store = create_store(folder, overwrite)
+        store = open_unfinished(folder) if resume else create_store(folder, overwrite)
+        if not resume:
+            store.forget_unfinished()
         try:
             yield store
         except BaseException:
             if store.folder.has(MANIFEST):
                 with suppress(StoreError):  # damaged, and so it stays
                     open_store(folder).clean()
-            elif is_new:
+            elif is_new and not store.folder.has(UNFINISHED):
                 shutil.rmtree(store.folder.path, ignore_errors=True)
             raise
         store.clean()
@@ -195,46 +202,88 @@ def materialise(
     texts = read_rules(list(rules), dialect)
     program = read_texts(texts)
     named = input_splits(program, fact_folder)
+    more: dict[str, Any] = {
+        "rules": [(t.source.name, t.dialect, t.source.text) for t in texts],
+        "materialised": True,
+        "tuning": settings.tuning.as_dict(),
+    }
     with build_store(folder, overwrite) as store:
         given = find_data(data, settings)
         given = replace(given, splits=[*named, *given.splits])
         begun = time.perf_counter()
-        work = begin_work(store, program, settings, given.estimate_facts(), bool(given.frames))
+        estimate, with_frames = given.estimate_facts(), bool(given.frames)
+        in_steps = choose_engine(settings, estimate, with_frames)[0] != "columnar"
+        first = replace(program, rules=()) if in_steps else program
+        work = begin_work(store, first, settings, estimate, with_frames)
         own = time.perf_counter() - begun  # what follows from the facts in the program
         facts, intake = work.read(given.splits, program, given.frames)
         intake.dropped += given.dropped
         read_ = time.perf_counter()
-        reasoner = work.reasoner
-        with committing(
-            work,
-            rules=[(t.source.name, t.dialect, t.source.text) for t in texts],
-            materialised=True,
-            tuning=settings.tuning.as_dict(),
-        ) as completed:
-            reasoner.materialise(facts)
-        done = completed[-1]
+        if in_steps:
+            steps = Stepwise(work, program, (), settings.note_every, **more)
+            steps.begin(facts)
+            steps.run()
+            done = steps.completed
+        else:
+            with committing(work, **more) as completed:
+                work.reasoner.materialise(facts)
+            done = completed[-1]
     end = time.perf_counter()
     seconds = {"load": read_ - started - own, "materialise": done - read_ + own, "write": end - done}
-    asserted = store.manifest.counts["asserted"]
-    lines = [
-        f"engine: {work.engine_name} ({work.why})",
-        f"{asserted:,} facts read in {seconds['load']:.1f} s, {len(reasoner):,} after materialisation in "
-        f"{seconds['materialise']:.1f} s, written to {folder} in {seconds['write']:.1f} s",
-        *describe_left_out(texts),
+    summary = _sum_up(work, program, texts, seconds, folder)
+    summary["lines"] += [
         *intake.warnings(),
         *find_misspelt(program, intake.predicates),
-        *unknown_predicates(program, reasoner),
+        *unknown_predicates(program, work.reasoner),
     ]
+    return {**summary, "read": intake.rows, "skipped": intake.skipped}
+
+
+def resume(folder: Place, settings: Settings) -> dict[str, Any]:
+    """Go on with a materialisation that was killed, from what was finished."""
+    started = time.perf_counter()
+    with build_store(folder, overwrite=True, resume=True) as store:
+        texts = rule_texts_of(store)
+        program = read_texts(texts)
+        manifest = store.manifest
+        tuning = Tuning(**manifest.tuning, numbers=settings.tuning.numbers)
+        finished = manifest.unfinished or ()
+        work = begin_work(
+            store,
+            choose_rules(program, finished),
+            replace(settings, tuning=tuning),
+            manifest.counts.get("facts", 0),
+        )
+        opened = time.perf_counter()
+        steps = Stepwise(work, program, finished, settings.note_every, materialised=True)
+        steps.run()
+    end = time.perf_counter()
+    seconds = {
+        "load": opened - started,
+        "materialise": steps.completed - opened,
+        "write": end - steps.completed,
+    }
+    summary = _sum_up(work, program, texts, seconds, folder)
+    note = f"gone on after {len(finished):,} of {len(program.rules):,} rules"
+    return {**summary, "lines": [note, *summary["lines"]]}
+
+
+def _sum_up(
+    work: AnyWork, program: Program, texts: Sequence[RuleText], seconds: Mapping[str, float], folder: Place
+) -> dict[str, Any]:
+    asserted = work.store.manifest.counts["asserted"]
     return {
         "engine": work.engine_name,
         "why": work.why,
-        "read": intake.rows,
         "given": asserted,
-        "facts": len(reasoner),
-        "skipped": intake.skipped,
-        "dropped": intake.dropped,
+        "facts": len(work.reasoner),
         "seconds": seconds,
-        "lines": lines,
+        "lines": [
+            f"engine: {work.engine_name} ({work.why})",
+            f"{asserted:,} facts read in {seconds['load']:.1f} s, {len(work.reasoner):,} after materialisation in "
+            f"{seconds['materialise']:.1f} s, written to {folder} in {seconds['write']:.1f} s",
+            *describe_left_out(texts),
+        ],
     }
 
 

@@ -48,6 +48,8 @@ class Settings:
     tell: Callable[[Event], None] = lambda _: None
     spark: Any = None
     """a session to use"""
+    note_every: float = 60.0
+    """seconds after which a materialisation on Spark writes what is finished"""
     spark_settings: dict[str, str] = field(default_factory=dict)
     """of a session that is to be started"""
 

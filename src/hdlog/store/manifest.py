@@ -74,6 +74,8 @@ class Manifest:
     """facts, asserted, terms, skolems, predicates"""
     tuning: Mapping[str, Any] = field(default_factory=dict)
     materialised: bool = False
+    unfinished: tuple[int, ...] | None = None
+    """the numbers of the rules that are evaluated, as long as not all are; then this is no version yet"""
     batches: Mapping[str, int] = field(default_factory=dict)
     """of change streams: the last batch that is in this version"""
 
@@ -131,6 +133,9 @@ def _manifest(content: dict[str, Any]) -> Manifest:
             **{kind: _files(content[kind]) for kind in ("facts", "terms", "skolems", "catalogue")},
             **{kind: File(**content[kind]) if content[kind] else None for kind in ("plans", "history")},
             "rules": tuple(RuleFile(**{**r, "file": File(**r["file"])}) for r in content["rules"]),
+            "unfinished": None
+            if content.get("unfinished") is None
+            else tuple(map(int, content["unfinished"])),
             "image": image
             and Image(
                 {name: File(**f) for name, f in image["files"].items()},

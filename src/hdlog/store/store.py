@@ -2,6 +2,7 @@
 
     manifest.json            the newest version: which files count, rules, counts, checksums; replaced in one step
     versions/<number>.json   the same of each version that is kept
+    unfinished.json          the same of a materialisation that goes on, or was killed
     facts/*.parquet          p, c0, c1, ..., asserted, nonrecursive, recursive, live: facts, with differences to be added up
     terms/*.parquet          id, text: terms but for integers and Skolem terms
     skolems/*.parquet        id, name, args
@@ -41,10 +42,10 @@ from hdlog.store.disk import File, Sink
 from hdlog.store.folder import Folder, Mirrored, find_folder
 from hdlog.store.manifest import Entry, Manifest, RuleFile, read_manifest, write_manifest
 
-MANIFEST = "manifest.json"
+MANIFEST, UNFINISHED = "manifest.json", "unfinished.json"
 KINDS = ("facts", "terms", "skolems", "catalogue", "rules", "plans", "history", "image")
 _LOCK, _OWNER, _LEASES, _VERSIONS = "lock", "writer", "leases", "versions"
-_OWN = {MANIFEST, _LOCK, _OWNER, _LEASES, _VERSIONS, "streams", "changes", *KINDS}
+_OWN = {MANIFEST, UNFINISHED, _LOCK, _OWNER, _LEASES, _VERSIONS, "streams", "changes", *KINDS}
 _LONGEST = 200
 """Characters of a command in the log."""
 _FOLDED = 50
@@ -115,7 +116,11 @@ class Store:
     def commit(self, added: int = 0, removed: int = 0, **changes: Any) -> None:
         """The next version, in one step."""
         before = self.manifest
-        changed = replace(before, program_version=hdlog.__version__, **changes)
+        changed = replace(before, program_version=hdlog.__version__, **{"unfinished": None, **changes})
+        if changed.unfinished is not None:
+            self.folder.write_pointer(UNFINISHED, write_manifest(changed))
+            self.manifest, self.is_new = changed, False
+            return
         facts = changed.counts.get("facts", 0)
         entry = Entry(
             before.version + 1, time.time(), _whoever_asks(), _what_was_asked(), added, removed, facts
@@ -127,8 +132,15 @@ class Store:
         self.folder.write_pointer(f"{_VERSIONS}/{manifest.version:06d}.json", data)
         self.folder.write_pointer(MANIFEST, data)
         self.manifest, self.is_new = manifest, False
+        if before.unfinished is not None:
+            self.forget_unfinished()
         if history is not before.history:
             self.clean()  # a writer may live for long, and its versions with it
+
+    def forget_unfinished(self) -> None:
+        """What was noted of a materialisation that nobody goes on with, or that is done."""
+        if self.folder.has(UNFINISHED):
+            self.folder.remove(UNFINISHED)
 
     def _check_alone(self) -> None:
         """Elsewhere there is no lock: whoever comes second is refused, if he comes as late as this."""
@@ -177,6 +189,9 @@ class Store:
         for version in kept:
             with suppress(StoreError):
                 named |= {f.path for f in _read_version(self.folder, version).files()}
+        if self.folder.has(UNFINISHED):
+            with suppress(StoreError):
+                named |= {f.path for f in _read_unfinished(self.folder).files()}
         for kind in KINDS:
             for name in (f"{kind}/{name}" for name in self.folder.names(kind)):
                 if name not in named and self.folder.is_left_over(name):
@@ -339,6 +354,21 @@ def open_store(place: Place | Folder, version: int | None = None) -> Store:
             else f"{place} has no version {version}; the newest is {store.manifest.version}"
         )
     return Store(folder, _read_version(folder, version))
+
+
+def open_unfinished(place: Place) -> Store:
+    """A materialisation that was killed, as far as it was noted."""
+    folder = find_folder(place)
+    try:
+        return Store(folder, _read_unfinished(folder))
+    except FileNotFoundError:
+        raise StoreError(
+            f"{place}: no unfinished materialisation there, or none that got as far as a note"
+        ) from None
+
+
+def _read_unfinished(folder: Folder) -> Manifest:
+    return read_manifest(folder.read_pointer(UNFINISHED), f"{folder}/{UNFINISHED}")
 
 
 def _read_version(folder: Folder, version: int) -> Manifest:
