@@ -64,6 +64,7 @@ bench-paper: setup ## the paper's evaluation at a hundredth of its size, SCALE=1
 bench-spark: setup ## time the pipeline and the engine on Spark; an hour
 	$(BIN)/python -m hdlog.benchmarks.micro.reading
 	$(BIN)/python -m hdlog.benchmarks.micro.spark
+	$(BIN)/python -m hdlog.benchmarks.micro.spark_scale
 
 fuzz-spark: setup ## many random programs on Spark; hours
 	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=quick $(PYTEST) tests/contract tests/properties/test_maintenance.py tests/properties/test_histories.py

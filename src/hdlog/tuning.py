@@ -128,6 +128,8 @@ class Numbers:
     """likewise by an estimate; if that was far off, the update is run again with care"""
     hashed: int = 2_000_000
     """rows of a partition up to which a join builds a hash table of the smaller side and does not sort both"""
+    partition: int = 2_000_000
+    """facts for which there is one partition in shuffles: a task holds as many in a hash table, or sorts them"""
     most_parts: int = 16
     """deltas of rounds that are kept apart"""
     most_spark_runs: int = 5

@@ -64,6 +64,7 @@ class Parsed:
         ).to_pylist()
         self.rows: dict[int, int] = {row["p"]: row["n"] for row in sums if row["kind"] == FACT}
         """of facts, by predicate; equal ones are not counted as one yet"""
+        engine.make_room(self.facts)
         self.predicates: dict[Predicate, int] = {}
         problems: list[str] = []
         for row in told.to_pylist():

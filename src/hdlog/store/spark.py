@@ -54,7 +54,7 @@ class SparkGate:
         self.keeper = engine.keeper
         self.catalogue = Catalogue(store)
         manifest = store.manifest
-        engine.spread(-(-manifest.counts.get("facts", 0) // _FACTS_OF_A_PARTITION))
+        engine.make_room(manifest.counts.get("facts", 0))
         engine.dictionary.rest_on(
             self._frame(manifest.terms, TERMS),
             self._frame(manifest.skolems, SKOLEM_TERMS),

@@ -44,6 +44,10 @@ class Context:
         if partitions > self.partitions:
             self.partitions = self.keeper.partitions = partitions
 
+    def make_room(self, facts: int) -> None:
+        """There are so many facts: data is shuffled into more parts, if that is many for a task."""
+        self.spread(-(-facts // self.numbers.partition))
+
     def table(self, arity: int, name: str = "") -> Table:
         return Table(self.keeper, arity, self.numbers.most_spark_runs, name)
 

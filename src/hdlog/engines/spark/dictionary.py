@@ -284,7 +284,12 @@ class Dictionary:
 
     def begin(self) -> None:
         """Before an update."""
-        self.flush()
+        self.finish()
+
+    def finish(self) -> None:
+        """After an update."""
+        if self._pending:
+            self.flush()
 
     def roll_back(self) -> None:
         """Forget the Skolem terms that an update made: two of them may have the same id."""

@@ -66,7 +66,7 @@ class SparkEngine(Tables, InAndOut):
         self.journal.note(restore)
 
     def commit(self) -> None:
-        self.dictionary.flush()
+        self.dictionary.finish()
         self.dictionary.check_if_many()
         self.keeper.finish()
         self.journal.commit()

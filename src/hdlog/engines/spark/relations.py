@@ -89,11 +89,11 @@ class Relations(Statistics):
             return left.frame.with_hint("BROADCAST"), right
         if rows <= self.numbers.broadcast:
             return left.frame, right.with_hint("BROADCAST")
-        if min(left.estimate, rows) > self.numbers.hashed * self.partitions:
-            return left.frame, right
-        if left.estimate < rows:
+        # A table of rows that are more than was thought would not fit: only what is counted is made one.
+        most = self.numbers.hashed * self.partitions
+        if left.kept and left.estimate <= min(most, rows):
             return left.frame.with_hint("SHUFFLE_HASH"), right
-        return left.frame, right.with_hint("SHUFFLE_HASH")
+        return left.frame, right.with_hint("SHUFFLE_HASH") if rows <= most else right
 
     def antijoin(self, left: Relation, version: SparkVersion, terms: Sequence[Term]) -> Relation:
         right, rows, times = self._gather_right(version, terms)

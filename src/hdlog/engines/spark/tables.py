@@ -58,6 +58,7 @@ class Tables(FactSets):
 
     def note_table(self, table: Table) -> None:
         """Before it changes."""
+        self.make_room(len(table))
         if table.noted != self.journal.number:
             table.noted = self.journal.number
             content = table.content
