@@ -32,7 +32,7 @@ test: setup ## all tests, those of engines once more on Spark and without the co
 	$(MAKE) test-spark test-no-jit
 
 test-spark: setup ## the tests of engines and stores on Spark, with some tables in the process, and by Spark Connect; 6 minutes
-	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=spark $(PYTEST) -n 2 --dist worksteal tests/contract tests/properties/test_maintenance.py tests/unit/test_store.py tests/unit/test_cases.py tests/unit/test_values.py tests/spark
+	HDLOG_TEST_ENGINE=spark HYPOTHESIS_PROFILE=spark $(PYTEST) -n 2 --dist worksteal tests/contract tests/properties/test_maintenance.py tests/unit/test_cases.py tests/unit/test_values.py tests/spark
 	HDLOG_TEST_ENGINE=mixed HYPOTHESIS_PROFILE=spark $(PYTEST) -n 2 --dist worksteal tests/contract tests/properties/test_maintenance.py tests/unit/test_store.py tests/unit/test_remote.py
 	HDLOG_TEST_ENGINE=connect HYPOTHESIS_PROFILE=spark $(PYTEST) tests/contract tests/spark/test_session.py tests/spark/test_pipeline.py
 

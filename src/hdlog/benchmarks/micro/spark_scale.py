@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from hdlog.benchmarks.data import exp, lubm, univ_bench
+from hdlog.benchmarks.data import exp, graph, lubm, univ_bench
 from hdlog.benchmarks.data.dataset import Dataset
 from hdlog.benchmarks.data.writing import write_files
 from hdlog.benchmarks.micro.spark import materialise_tables
@@ -164,13 +164,51 @@ def growth(spark: Any, sizes: tuple[int, ...]) -> None:
         reasoner.engine.close()
 
 
-PARTS = ("small", "updates", "costs", "growth")
+def skew(spark: Any, edges: int) -> None:
+    """Five cyclic rules on a graph with hubs: how long the tasks of each stage take, the longest beside the one in the middle."""
+    tables = graph.generate(edges=edges)
+    known = {stage.stageId() for stage in list_stages(spark)}
+    took, reasoner = materialise_tables(spark, graph.rules(), tables)
+    print(f"skew: {edges:,} edges, {len(reasoner):,} facts, all on Spark: {took:.1f} s", flush=True)
+    worst: list[tuple[float, float, float, int, str]] = []
+    for stage in list_stages(spark):
+        if stage.stageId() not in known and stage.numTasks() >= 4:
+            times = sorted(task_times(spark, stage))
+            middle, longest = times[len(times) // 2], times[-1]
+            if longest > 1:
+                worst.append((longest / max(middle, 0.05), longest, middle, len(times), str(stage.name())))
+    for factor, longest, middle, tasks, name in sorted(worst, reverse=True)[:5]:
+        print(
+            f"  {factor:.1f} times: {longest:.2f} s beside {middle:.2f} s, {tasks} tasks, {name}", flush=True
+        )
+    if not worst:
+        print("  no stage has a task of more than a second", flush=True)
+    reasoner.engine.close()
+
+
+def list_stages(spark: Any) -> list[Any]:
+    store = spark.sparkContext._jsc.sc().statusStore()
+    found = store.stageList(
+        None, False, False, spark.sparkContext._gateway.new_array(spark.sparkContext._jvm.double, 0), None
+    )
+    return [found.apply(i) for i in range(found.size())]
+
+
+def task_times(spark: Any, stage: Any) -> list[float]:
+    store = spark.sparkContext._jsc.sc().statusStore()
+    tasks = store.taskList(stage.stageId(), stage.attemptId(), 10_000)
+    durations = (tasks.apply(i).duration() for i in range(tasks.size()))
+    return [d.get() / 1000 for d in durations if d.isDefined()]
+
+
+PARTS = ("small", "updates", "skew", "costs", "growth")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts, with commas: {', '.join(PARTS)}")
     parser.add_argument("--universities", type=int, default=95, help="of updates; 95 are 12.7 million facts")
+    parser.add_argument("--edges", type=int, default=1_000_000, help="of the graph with hubs")
     parser.add_argument("--memory", default="12g", help="of the local session")
     options = parser.parse_args()
     chosen = options.only.split(",")
@@ -179,6 +217,8 @@ def main() -> None:
         small_inputs(spark)
     if "updates" in chosen:
         large_updates(spark, options.universities)
+    if "skew" in chosen:
+        skew(spark, options.edges)
     if "costs" in chosen:
         costs(spark)
     if "growth" in chosen:
