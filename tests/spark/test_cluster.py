@@ -18,6 +18,8 @@ import pyspark
 import pytest
 
 from hdlog.engines.spark.session import prepare_java
+from hdlog.operations.stores import materialise
+from hdlog.operations.work import Settings
 from tests.unit.test_store import RULES, edge, exported, triples, write
 
 HOME = Path(pyspark.__file__).parent
@@ -128,7 +130,7 @@ MATERIALISE = """
     from hdlog.operations.work import Settings
     url, folder = sys.argv[1], Path(sys.argv[2])
     spark = start_session(url, "1g", {"spark.executor.memory": "700m"})
-    settings = Settings("spark", spark=spark)
+    settings = Settings("spark-only", spark=spark)
     materialise([folder / "rules.dlog"], [str(folder / "in.nt")], folder / "store", settings)
     update(folder / "store", [], [str(folder / "delete.nt")], settings)
     print("executors", len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1)
@@ -181,3 +183,51 @@ def test_the_loss_of_an_executor_does_not_lose_the_run(cluster: Cluster) -> None
     out, err = job.communicate(timeout=300)
     assert job.returncode == 0, err[-3000:]
     assert out.strip().endswith(str(list(range(15))))
+
+
+LOSING_MOST = """
+    import sys
+    from pathlib import Path
+    from hdlog.engines.spark.session import start_session
+    from hdlog.errors import SparkFailed
+    from hdlog.operations.stores import materialise, resume
+    from hdlog.operations.work import Settings
+    url, folder = sys.argv[1], Path(sys.argv[2])
+    spark = start_session(url, "1g", {"spark.executor.memory": "700m", "spark.task.maxFailures": "8"})
+    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 4:
+        pass
+    asked = []
+    def tell(event):
+        if event.round == 3 and event.phase == "add" and not asked:
+            asked.append(event)
+            print("now", flush=True)
+            sys.stdin.readline()
+    settings = Settings("spark-only", spark=spark, note_every=0.0, tell=tell)
+    try:
+        materialise([folder / "rules.dlog"], [str(folder / "in.nt")], folder / "store", settings)
+        print("went on")
+    except SparkFailed:
+        print(resume(folder / "store", settings)["lines"][0])
+"""
+
+
+def test_two_executors_of_three_are_lost(tmp_path: Path) -> None:
+    """Frames are kept twice: those that were on these two are gone, and the run goes on from what the store has."""
+    (tmp_path / "rules.dlog").write_text(RULES)
+    data = write(tmp_path / "in.nt", *(edge(i, i + 1) for i in range(7)))
+    with standalone(tmp_path, 3, "1g") as cluster:
+        job = run_job(LOSING_MOST, cluster.url, str(tmp_path))
+        assert job.stdout is not None
+        assert job.stdin is not None
+        assert job.stdout.readline().strip() == "now"
+        executors = cluster.executors()
+        assert len(executors) == 3
+        for executor in executors[:2]:
+            os.kill(executor, signal.SIGKILL)
+        job.stdin.write("go\n")
+        job.stdin.flush()
+        out, err = job.communicate(timeout=300)
+    assert job.returncode == 0, err[-3000:]
+    assert "went on" in out or "gone on after" in out
+    materialise([tmp_path / "rules.dlog"], [data], tmp_path / "whole", Settings("columnar"))
+    assert exported(tmp_path / "store") == exported(tmp_path / "whole")

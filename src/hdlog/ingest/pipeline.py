@@ -30,10 +30,10 @@ from hdlog.ingest.parsing import (
 from hdlog.program.model import Predicate
 from hdlog.reading.chunks import Layout
 from hdlog.reading.identifiers import StoreIds
-from hdlog.reading.splits import Split
+from hdlog.reading.splits import Split, size_of
 
 F_co = TypeVar("F_co", covariant=True)
-_PROBLEMS = 10
+_PROBLEMS, _BYTES_A_ROW = 10, 30
 _ROOMS = 8
 """Rows that all small predicates may have, in multiples of what one may."""
 
@@ -50,7 +50,7 @@ class Parsed:
         tasks = spark.createDataFrame(listed, schema="split STRING").repartition(max(1, len(splits)))
         parser = Parser.of(layout, lenient, engine.dictionary.clashes)
         self.data: DataFrame = tasks.mapInArrow(parser, SCHEMA).persist()
-        self.frame: Frame = engine.keeper.frame(self.data)
+        self.frame: Frame = engine.keeper.frame(self.data, size_of(splits) // _BYTES_A_ROW)
         told = engine.keeper.collect(
             self.frame.where(f"kind >= {PREDICATE}").distinct("kind", "p", "c0", "c1", "text"),
             f"parsing {len(splits):,} parts of files",
@@ -65,6 +65,7 @@ class Parsed:
         self.rows: dict[int, int] = {row["p"]: row["n"] for row in sums if row["kind"] == FACT}
         """of facts, by predicate; equal ones are not counted as one yet"""
         engine.make_room(self.facts)
+        self.frame = engine.keeper.frame(self.data, 2 * self.facts)  # about as many are of terms
         self.predicates: dict[Predicate, int] = {}
         problems: list[str] = []
         for row in told.to_pylist():

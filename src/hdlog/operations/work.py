@@ -28,6 +28,8 @@ EngineName = Literal["auto", "columnar", "spark", "spark-only"]
 """`spark` keeps what is small in the process, `spark-only` does not."""
 _BYTES_A_FACT = 120
 """Of the embedded engine, with what is derived, terms and indexes."""
+_HEAP = 0.5
+"""The share of the memory for Java's heap: as much again is for its own needs, for Python's workers, and for what is near."""
 _NEAR = 0.25
 """The share of the memory that the mixed engine may use in the process."""
 
@@ -68,7 +70,7 @@ class Settings:
             self.say("starting Spark")
             from hdlog.engines.spark.session import page_of, start_session
 
-            memory = f"{max(1, int(self.memory * 0.75))}g" if self.memory else None
+            memory = f"{max(1, int(self.memory * _HEAP))}g" if self.memory else None
             self.spark = start_session(self.master, memory, self.spark_settings)
             page = page_of(self.spark)
             if page is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -129,7 +128,7 @@ class Context:
         most = self.numbers.near_result
         found = self.far.collect_few(far, far.names, most)
         if found is None:
-            return Relation(far=replace(far, estimate=float(most + 1)))
+            return Relation(far=self.far.keep(far))  # counted: what it is joined with depends on its size
         return Relation(self._near_relation(far, *found))
 
     def _fetch_facts(self, far: FarFacts) -> NearFacts:

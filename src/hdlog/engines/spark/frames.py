@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -178,7 +179,11 @@ class Keeper:
         try:
             with interrupts.let_through(), self.session.named(self._describe(what)):
                 return job()
-        except PySparkException as error:
+        except (Py4JNetworkError, ConnectionError) as error:
+            raise SparkFailed(
+                "Spark has ended in the middle of a job, most likely for lack of memory; give it more (--memory), or more executors"
+            ) from error
+        except (PySparkException, Py4JJavaError) as error:
             if CARE in str(error) or (not self.careful and any(text in str(error) for text in _TOO_LARGE)):
                 self.careful = True
                 raise RunAgain from None

@@ -36,6 +36,8 @@ SETTINGS = {
 }
 _START = {
     "spark.ui.showConsoleProgress": "false",
+    # The old generation of Java's heap has to have room for it, for broadcasts, and for what came from this process.
+    "spark.memory.fraction": "0.45",
     "spark.sql.ui.retainedExecutions": "5",
     "spark.cleaner.periodicGC.interval": "5min",
     "spark.sql.ui.explainMode": "simple",
@@ -76,7 +78,8 @@ def start_session(
         # A cluster's users look there; on one machine it would be half a second of each start.
         "spark.ui.enabled": str(not master.startswith("local")).lower(),
         "spark.driver.memory": memory or _half_of_the_machine(),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={_QUIET.as_uri()}",
+        # Without memory left Java would go on without doing anything.
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile={_QUIET.as_uri()}",
     }
     builder = SparkSession.builder.master(master).appName("hdlog")
     for key, value in {**options, **(settings or {})}.items():
