@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from io import BufferedReader
@@ -253,19 +254,16 @@ def _ask_fsspec(scheme: str, root: str, options: str) -> tuple[Any, str]:
     return PyFileSystem(FSSpecHandler(files)), base
 
 
-class _told_as_os_error:  # noqa: N801  (used like a function)
+@contextmanager
+def _told_as_os_error(place: Remote) -> Iterator[None]:
     """What a file system says, with the name of the file it says it of."""
+    import pyarrow as pa
 
-    def __init__(self, place: Remote) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(error, FileNotFoundError):
-            raise FileNotFoundError(2, "No such file or directory", str(self._place)) from None
-        if isinstance(error, pa.ArrowException) or (isinstance(error, OSError) and error.errno is None):
-            raise OSError(f"{self._place}: {str(error).splitlines()[0]}") from None
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(2, "No such file or directory", str(place)) from None
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise OSError(f"{place}: {str(error).splitlines()[0]}") from None

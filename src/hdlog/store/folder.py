@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hdlog.errors import StoreError
@@ -160,15 +161,15 @@ class Mirrored(Folder):
             self._listed.pop(name, None)
 
 
-class _told_of_store:  # noqa: N801  (used like a function)
+@contextmanager
+def _told_of_store() -> Iterator[None]:
     """What another file system refuses is an error of the store."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise StoreError(str(error)) from None
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreError(str(error)) from None
 
 
 def find_folder(place: Place | Folder) -> Folder:
