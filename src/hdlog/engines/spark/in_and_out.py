@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from hdlog.engines.decode import FactTable
@@ -21,6 +22,8 @@ from hdlog.program.terms import Constant
 from hdlog.reading.chunks import Chunk
 from hdlog.reading.identifiers import StoreIds
 
+_FEW = 1000
+"""Rows that any partition may have of what is few."""
 _PLACE = "monotonically_increasing_id() & 8589934591L"
 """The number of a row within its partition, as Spark writes it into the lower 33 bits."""
 
@@ -60,13 +63,14 @@ class InAndOut(FactSets):
     def collect_few(
         self, relation: Relation, names: Sequence[str], most: int
     ) -> tuple[list[StoreIds], StoreIds] | None:
-        """Likewise, if there are not more than `most` rows; no part of Spark sends more, whatever was expected."""
+        """Likewise, if there are not more than `most` rows; not many more come to the driver, whatever was expected."""
         if relation.frame is None:
             return self.collect(relation, names)
         chosen = list(map(column, names))
-        numbered = relation.frame.select(*chosen, "m", f"{_PLACE} AS place").where(f"place <= {most}L")
-        table = self.keeper.collect(numbered.select(*chosen, "m"), "few rows to the driver")
-        if len(table) > most:
+        last = 4 * most // self.partitions + _FEW
+        numbered = relation.frame.select(*chosen, "m", f"{_PLACE} AS place").where(f"place <= {last}L")
+        table = self.keeper.collect(numbered, "few rows to the driver")
+        if len(table) > most or (len(table) and pc.max(table["place"]).as_py() >= last):
             return None
         return [table[c].to_numpy() for c in chosen], table["m"].to_numpy()
 
