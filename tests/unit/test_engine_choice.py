@@ -49,4 +49,4 @@ def test_they_reach_the_session_that_is_started(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(session, "start_session", start)
     with pytest.raises(UsageError):
         Settings("spark", "yarn", 4.0, spark_settings={"a": "b"}).session()
-    assert asked == [("yarn", "3g", {"a": "b"})]
+    assert asked == [("yarn", "2g", {"a": "b"})]

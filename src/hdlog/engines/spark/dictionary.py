@@ -249,9 +249,8 @@ class Dictionary:
         numbers = ids.tolist()
         unknown = {i for i in numbers if i >= 0 and i not in self._texts}
         if unknown:
-            frame = self._frame(pa.table({"id": pa.array(sorted(unknown), pa.int64())}), "id BIGINT")
-            table = self._keeper.collect(self.texts_of(frame))
-            self._texts |= dict(zip(table["id"].to_pylist(), table["text"].to_pylist(), strict=True))
+            found, texts = self.fetch_texts(np.array(sorted(unknown), np.int64))
+            self._texts |= dict(zip(found.tolist(), texts.to_pylist(), strict=True))
         return [integer_text(i) if i < 0 else self._texts[i] for i in numbers]
 
     def text_array(self, ids: StoreIds) -> pa.Array:
@@ -282,12 +281,8 @@ class Dictionary:
         """Skolem terms, kept: id, name, args."""
         self._pending.append(skolems)
 
-    def begin(self) -> None:
-        """Before an update."""
-        self.finish()
-
     def finish(self) -> None:
-        """After an update."""
+        """Before an update, and after it."""
         if self._pending:
             self.flush()
 

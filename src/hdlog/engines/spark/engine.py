@@ -59,7 +59,7 @@ class SparkEngine(Tables, InAndOut):
 
     def begin(self) -> None:
         self.journal.begin()
-        self.dictionary.begin()
+        self.dictionary.finish()
         self.journal.note(self.dictionary.roll_back)
 
     def note(self, restore: Callable[[], None]) -> None:

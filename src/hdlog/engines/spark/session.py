@@ -33,6 +33,8 @@ SETTINGS = {
     # What Spark knows of a plan outlives a checkpoint, and grows with every round.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # What is sent from this process is kept as the bytes it came as, unless it is small: as rows it takes ten times as much.
+    "spark.sql.execution.arrow.localRelationThreshold": "1m",
 }
 _START = {
     "spark.ui.showConsoleProgress": "false",
