@@ -264,6 +264,7 @@ def test_statistics_and_hints(make: Callable[[], Any], a: set[Row], b: set[Row])
     assert engine.hints.workers([more]) >= 1
     engine.hints.look_ahead([(stored, more)])
     engine.hints.announce("what follows")
+    assert engine.hints.side_of(stored) in ("", "in the process", "on Spark")
     engine.hints.take_care()  # and everything goes on as before
     asked: list[int] = []
     engine.join(engine.scan(more, (X, Y)), Version(stored), (Y, Z), asked.append)

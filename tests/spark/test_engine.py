@@ -14,11 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hdlog.engines.columnar.engine import ColumnarEngine
+from hdlog.engines.mixed.engine import MixedEngine
 from hdlog.engines.spark.engine import SparkEngine
 from hdlog.engines.spark.frames import Keeper
 from hdlog.errors import InputError, LimitReached, TooManyDerivations
 from hdlog.maintenance.trace import Event
 from hdlog.program.model import Predicate
+from hdlog.report.explain import as_text
+from hdlog.tuning import Numbers
 from tests.engines import CLASSIC
 from tests.engines import OpenReasoner as Reasoner
 
@@ -155,3 +158,13 @@ def test_values_of_a_dataframe_are_the_same_terms_on_both_engines(
         found.append({row for row, _, _ in reasoner.tables()[Predicate("v", 7)]})
     assert found[0] == found[1]
     assert len(found[0]) == 5
+
+
+def test_explain_says_where_tables_are(spark: SparkSession) -> None:
+    reasoner = Reasoner(REACH, engine=MixedEngine(spark, numbers=Numbers(near_rows=3, near_result=3)))
+    reasoner.update(add={"e": [(i, i + 1) for i in range(9)], "s": [(7,)]})
+    told = as_text(reasoner.explain())
+    assert "in the process: " in told
+    assert "on Spark: e/2" in told
+    reasoner.update(delete={"e": [(i, i + 1) for i in range(9)]})
+    assert "on Spark" not in as_text(reasoner.explain())

@@ -320,6 +320,10 @@ class Hints(Generic[R_contra, F, T]):
     def look_ahead(self, wanted: Sequence[tuple[T, F]]) -> None:
         """These facts are about to be looked up in these tables, or added or taken."""
 
+    def side_of(self, table: T) -> str:
+        """Where a table is, on an engine with more than one place for it."""
+        return ""
+
     def announce(self, work: str) -> None:
         """What goes on from now on, for whoever looks at the engine."""
 

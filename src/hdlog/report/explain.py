@@ -78,6 +78,11 @@ def describe(driver: AnyDriver) -> dict[str, Any]:
             }
             for event in driver.trace.events
         ],
+        "sides": {
+            str(p): side
+            for p, table in driver.kept.tables.items()
+            if not is_auxiliary(p.name) and (side := driver.engine.hints.side_of(table))
+        },
         "facts": {str(p): n for p, n in sizes.items() if n and not is_auxiliary(p.name)},
         "bytes": driver.kept.bytes(),
     }
@@ -269,6 +274,9 @@ def _lines(explanation: Mapping[str, Any], times: bool) -> Iterator[str]:
                 yield f"    tree for {', '.join(tree['heads'])}"
                 yield from tree_lines(tree["root"], "      ", "", times)
         yield ""
+    sides = explanation["sides"]
+    for side in sorted(set(sides.values())):
+        yield f"{side}: {', '.join(p for p, own in sides.items() if own == side)}"
 
 
 def join_lines(joins: Sequence[Mapping[str, Any]]) -> list[str]:

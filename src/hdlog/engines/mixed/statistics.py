@@ -178,6 +178,9 @@ class MixedHints(Hints[Relation, Facts, Table]):
             engine.bring_facts_home(facts)
         engine.learn([(t, f.near.keys) for t, f in wanted if t.far is not None and f.near is not None])
 
+    def side_of(self, table: Table) -> str:
+        return "on Spark" if table.near is None else "in the process"
+
     def announce(self, work: str) -> None:
         self.engine.far.hints.announce(work)
 
