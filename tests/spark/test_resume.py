@@ -134,8 +134,10 @@ def test_what_is_not_to_be_resumed_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no unfinished materialisation"):
         resume(tmp_path / "nothing", Settings("columnar"))
     assert not (tmp_path / "nothing").exists()
-    with pytest.raises(UsageError, match="leave them out"):
-        call("materialise", "a.nt", "--store", tmp_path / "x", "--resume")
+    for more in (["a.nt"], ["--method", "hd"], ["--map", "p(a)=x.csv"], ["--overwrite"]):
+        named = more[0] if more[0].startswith("-") else "files"
+        with pytest.raises(UsageError, match=f"leave out {named}"):
+            call("materialise", *more, "--store", tmp_path / "x", "--resume")
 
 
 _CHILD = """

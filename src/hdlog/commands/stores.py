@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from hdlog.commands.console import print_table, show_progress, summarise
 from hdlog.commands.options import (
@@ -83,6 +84,17 @@ def load(
     summarise(summary, json_)
 
 
+def _check_nothing_else(*names: str) -> None:
+    """Refuse what only those can say who begin."""
+    context = click.get_current_context()
+    said = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if said:
+        option = next(p for p in context.command.params if p.name == said[0])
+        raise UsageError(
+            f"--resume goes on with the rules and the facts that were read, as it began; leave out {option.opts[0]}"
+        )
+
+
 @click.command()
 @click.argument("files", nargs=-1)
 @mapping
@@ -138,10 +150,9 @@ def materialise(
             tell=progress,
         )
         if resume:
-            if files or mapped:
-                raise UsageError(
-                    "--resume goes on with the rules and the facts that were read; leave them out"
-                )
+            _check_nothing_else(
+                "files", "mapped", "facts", "dialect", "overwrite", "lenient", "method", "without"
+            )
             summary = resume_materialisation(store, settings)
         elif not files:
             raise UsageError("name rule files and facts, or say --resume")
