@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ def test_jobs_say_what_they_are_for(spark: SparkSession, tmp_path: Path) -> None
     jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
     told = [jobs.apply(i).description() for i in range(jobs.size())]
     said = [str(d.get()) for d in told if d.isDefined()]
-    assert "component 2 of 5, http://e/path, add in round 2: http://e/path" in said
+    path = re.compile("component [0-9]+ of [0-9]+, http://e/path, add in round 2: http://e/path")
+    assert any(map(path.fullmatch, said)), said
     assert "writing facts" in said
     assert spark.sparkContext.getLocalProperty("spark.job.description") is None
 
