@@ -62,10 +62,6 @@ class Remote:
         return self._pure.name
 
     @property
-    def stem(self) -> str:
-        return self._pure.stem
-
-    @property
     def suffix(self) -> str:
         return self._pure.suffix
 
@@ -76,13 +72,6 @@ class Remote:
     @property
     def parent(self) -> Remote:
         return Remote(self.root, self.path.rpartition("/")[0], self.options)
-
-    @property
-    def parents(self) -> Iterator[Remote]:
-        place = self
-        while place.path:
-            place = place.parent
-            yield place
 
     def absolute(self) -> Remote:
         return self
@@ -153,9 +142,6 @@ class Remote:
         with self.open() as file:
             return file.read()
 
-    def read_text(self, encoding: str = "utf-8") -> str:
-        return self.read_bytes().decode(encoding)
-
     def write_bytes(self, data: bytes) -> None:
         """Write a small file in one step: whoever reads it has the old one or the new one."""
         with _told_as_os_error(self):
@@ -210,10 +196,6 @@ def place(text: str | Path | Remote) -> Place:
             f"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, GOOGLE_APPLICATION_CREDENTIALS) or the settings of the machine"
         )
     return Remote(f"{scheme}://{parts.netloc}", parts.path.strip("/"), parts.query)
-
-
-def is_remote(text: str) -> bool:
-    return isinstance(place(text), Remote)
 
 
 def _keeps_objects(root: str) -> bool:

@@ -139,10 +139,7 @@ class Reasoning(Generic[R, F, T]):
         with guard:
             for transaction in self._attempts():
                 with transaction:
-                    self.engine.note(partial(setattr, self, "program", self.program))
-                    self.program = program
-                    ruled = self.driver.change_rules(self._normalise())
-                    change = self._tell([*self._follow([ruled]), *self._update(asserted, retracted)])
+                    change = self._tell(self._take_program(program, asserted, retracted))
                     self._complete(change)
             return change
 
@@ -154,10 +151,7 @@ class Reasoning(Generic[R, F, T]):
         with guard:
             for transaction in self._attempts():
                 with transaction:
-                    self.engine.note(partial(setattr, self, "program", self.program))
-                    self.program = program
-                    self._follow([self.driver.change_rules(self._normalise())])
-                    self._update(asserted, {})
+                    self._take_program(program, asserted, {})
                     if self.before_commit is not None:
                         self.before_commit([])
 
@@ -167,6 +161,15 @@ class Reasoning(Generic[R, F, T]):
         old, new = facts_of(self.program.rules), facts_of(program.rules)
         come, go = set(new) - set(old), set(old) - set(new)
         return self.change_rules(program, self._encode(program, come), self._encode(program, go))
+
+    def _take_program(
+        self, program: Program, asserted: Mapping[Predicate, F], retracted: Mapping[Predicate, F]
+    ) -> list[NetChanges[F]]:
+        """The net changes, one after another, within a transaction."""
+        self.engine.note(partial(setattr, self, "program", self.program))
+        self.program = program
+        ruled = self.driver.change_rules(self._normalise())
+        return [*self._follow([ruled]), *self._update(asserted, retracted)]
 
     def _encode(self, program: Program, facts: Iterable[tuple[Predicate, Row]]) -> dict[Predicate, F]:
         collector = Collector(program, _no_files)

@@ -90,7 +90,7 @@ def read_text(text: str) -> str:
 
 def find_data(data: Data, settings: Settings) -> Given:
     given = Given([], [])
-    memory, files = settings.budget.memory, []
+    files = []
     for entry in data:
         if isinstance(entry, Mapping):
             given.frames.extend(entry.items())
@@ -101,7 +101,8 @@ def find_data(data: Data, settings: Settings) -> Given:
             given.frames.append((name.split(".")[-1], _table(settings.session(), name)))
         else:
             files.append(entry)
-    return replace(given, splits=[*given.splits, *(find_splits(files, memory=memory) if files else [])])
+    found = find_splits(files, memory=settings.budget.memory) if files else []
+    return replace(given, splits=[*given.splits, *found])
 
 
 def check_files(data: Sequence[str]) -> None:
@@ -246,14 +247,9 @@ def resume(folder: Place, settings: Settings) -> dict[str, Any]:
         texts = rule_texts_of(store)
         program = read_texts(texts)
         manifest = store.manifest
-        tuning = Tuning(**manifest.tuning, numbers=settings.tuning.numbers)
         finished = manifest.unfinished or ()
-        work = begin_work(
-            store,
-            choose_rules(program, finished),
-            replace(settings, tuning=tuning),
-            manifest.counts.get("facts", 0),
-        )
+        settings = _as_it_began(store, settings)
+        work = begin_work(store, choose_rules(program, finished), settings, manifest.counts.get("facts", 0))
         opened = time.perf_counter()
         steps = Stepwise(work, program, finished, settings.note_every, materialised=True)
         steps.run()
@@ -318,7 +314,7 @@ class Living:
         for pair in changes:
             both = []
             for data in pair:
-                given = find_data(data, self.work.settings) if data else Given([], [])
+                given = find_data(data, self.work.settings)
                 facts, intake = self.work.read(given.splits, self.program, given.frames)
                 intake.dropped += given.dropped
                 intakes.append(intake)
@@ -385,11 +381,16 @@ def open_for_update(folder: Place, settings: Settings) -> Iterator[Living]:
         store.clean()
 
 
+def _as_it_began(store: Store, settings: Settings) -> Settings:
+    """With the method that a store was made with, if that is known."""
+    if not store.manifest.tuning:
+        return settings
+    return replace(settings, tuning=Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers))
+
+
 def begin_living(store: Store, settings: Settings) -> Living:
     program = read_program(store)
-    if store.manifest.tuning:
-        tuning = Tuning(**store.manifest.tuning, numbers=settings.tuning.numbers)
-        settings = replace(settings, tuning=tuning)
+    settings = _as_it_began(store, settings)
     return Living(begin_work(store, program, settings, store.manifest.counts.get("facts", 0)), program)
 
 

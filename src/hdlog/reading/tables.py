@@ -399,9 +399,10 @@ def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
     order = reading.order(name, batch.schema.names, place)
     predicate = Predicate(name, len(order))
     types = reading.types(predicate, place)
-    rows = np.arange(done + 1, done + 1 + batch.num_rows)
+    number: Callable[[int], int] = (done + 1).__add__
     if reading.split.fields:
-        batch, rows = _drop_nulls(batch, order, rows, reading)
+        batch, whole = _drop_nulls(batch, order, reading)
+        number = (whole + done + 1).item
     ordered = [batch.columns[i] for i in order]
     columns = [
         iri_ids(reading.terms, c) if _has_iris(batch.schema.field(i)) else column_ids(reading.terms, c, t)
@@ -409,21 +410,22 @@ def _add_batch(batch: pa.RecordBatch, done: int, reading: Reading) -> None:
     ]
     good, bad = _sort_out(columns)
     for row in bad.tolist():
-        reading.refuse(partial(int, rows[row]), _fault(ordered, columns, row, types))
+        reading.refuse(partial(number, row), _fault(ordered, columns, row, types))
     reading.add(predicate, [c[good] for c in columns] if len(bad) else columns, len(good))
 
 
 def _drop_nulls(
-    batch: pa.RecordBatch, order: Sequence[int], rows: Places, reading: Reading
+    batch: pa.RecordBatch, order: Sequence[int], reading: Reading
 ) -> tuple[pa.RecordBatch, Places]:
-    """Without rows that lack a value in one of some columns; and the numbers of the others."""
+    """Without rows that lack a value in one of some columns; and which the others are."""
     lacking = np.zeros(batch.num_rows, np.bool_)
     for i in order:
         lacking |= batch.columns[i].is_null().to_numpy(zero_copy_only=False)
-    if not lacking.any():
-        return batch, rows
-    reading.dropped += int(lacking.sum())
-    return batch.filter(pa.array(~lacking)), rows[~lacking]
+    whole = np.flatnonzero(~lacking)
+    if len(whole) == batch.num_rows:
+        return batch, whole
+    reading.dropped += batch.num_rows - len(whole)
+    return batch.filter(pa.array(~lacking)), whole
 
 
 def _has_iris(field: pa.Field) -> bool:

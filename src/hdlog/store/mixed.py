@@ -78,7 +78,7 @@ class MixedGate:
         assert len(near) == line.rows, f"{line.name}: the store has {line.rows:,} facts, not {len(near):,}"
         near.set_distinct(line.distinct)
         near.tracking = Tracking()
-        return Table(line.arity, near=near)
+        return Table(line.arity, near=near, name=line.name)
 
     def _rows_of(self, file: File, line: Line) -> Rows | None:
         """What a file has of a predicate."""
