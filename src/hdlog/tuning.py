@@ -65,7 +65,7 @@ class Numbers:
     """a tree is tried if it is estimated to cost no more than the joins have made, or than this share of what they are estimated to make"""
     trial: float = 0.5
     """the share of the rows of its joins that a tree may make when it is tried"""
-    rows_a_view: float = 150.0
+    rows_a_view: float = 400.0
     """rows of joins that a set of variables in the search for a tree is worth: they take some times as long"""
     without_hubs: float = 1.05
     """facts to a value, on average, up to which a column is taken for one without hubs"""
@@ -89,6 +89,8 @@ class Numbers:
     """changed facts from which on rules run on several threads (docs/decisions/0002)"""
     worth_halves: int = 100_000
     """rows of a worst-case optimal step from which on both cores work at it"""
+    short_list: int = 16
+    """candidates of a row by one atom up to which it is not asked whether another has fewer"""
     worth_flags: int = 10_000
     """facts of one column from which on a flag for each term may be faster than looking keys up"""
     worth_tidying: int = 200_000

@@ -262,5 +262,6 @@ def test_statistics_of_a_meeting_and_rising_facts(make: Callable[[], Any], a: Ba
     pairs = sum(1 for _, y in a for x, _ in b if x == y)
     first: Version[Any, Any] = Version(table(engine, 2, a))
     second: Version[Any, Any] = Version(table(engine, 2, b))
-    assert engine.agreeing_pairs(first, 1, second, 0) == pairs
+    same = sum(1 for x, _ in a for v, _ in a if x == v)
+    assert engine.agreeing_pairs([((first, 1), (second, 0)), ((first, 0), (first, 0))]) == [pairs, same]
     assert bag(engine, engine.positive(facts(engine, 2, a))) == {r: n for r, n in a.items() if n > 0}

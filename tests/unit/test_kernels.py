@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdlog.engines.columnar import kernels
-from hdlog.engines.columnar.kernels import hashing, meeting, merging, searching, sorting
+from hdlog.engines.columnar.kernels import halves, hashing, meeting, merging, searching, sorting
 from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
 
 SMALL = st.integers(0, 40)
@@ -281,3 +281,25 @@ def test_sorting_agrees_with_numpy_at_every_size(size: int) -> None:
     assert (carried == signed[stable]).all()
     for numbers in (keys, signed, (keys >> np.uint64(33)).astype(np.uint32)):
         assert (sorting.order_of(numbers) == np.argsort(numbers, kind="stable")).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2**32 - 1))), st.sampled_from([32, 0]))
+def test_halves_of_keys(pairs: list[tuple[int, int]], shift: int) -> None:
+    left, right = (np.array([p[i] for p in pairs], np.uint32) for i in (0, 1))
+    keys = halves.pack(left, right)
+    assert keys.tolist() == [a << 32 | b for a, b in pairs]
+    assert [half.tolist() for half in halves.unpack(keys)] == [left.tolist(), right.tolist()]
+    small = np.array([(a << 32) | (b % 7) for a, b in pairs], np.uint64)
+    column = [a if shift else b % 7 for a, b in pairs]
+    counted = Counter(column)
+    assert halves.largest_half(small, shift) == max(column, default=-1)
+    assert halves.count_halves(small, shift, 10).tolist() == [counted[i] for i in range(10)]
+    assert halves.count_distinct_halves(small, shift, 10) == len(counted)
+    assert halves.count_uppers(np.sort(keys)) == len({a for a, _ in pairs})
+
+
+def test_many_keys_are_packed_and_unpacked_by_loops() -> None:
+    left = np.arange(10_000, dtype=np.uint32)
+    keys = halves.pack(left[::-1], left)
+    assert keys[:2].tolist() == [9999 << 32, 9998 << 32 | 1]
+    assert all((a == b).all() for a, b in zip(halves.unpack(keys), (left[::-1], left), strict=True))

@@ -34,6 +34,9 @@ class Uniform:
     def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
         return None
 
+    def look_ahead(self, atoms: Sequence[Atom]) -> None:
+        return None
+
     def core(self, atoms: Sequence[Atom]) -> None:
         return None
 

@@ -63,6 +63,10 @@ class Version(Generic[F, T]):
     minus: tuple[F, ...] = ()
 
 
+Column = tuple[Version[F, T], int]
+"""One column of some facts."""
+
+
 class Aggregator(Protocol[F, T]):
     """One aggregate. A fact of its values is a group and its value; a group without a value has none.
 
@@ -221,8 +225,8 @@ class Statistics(Protocol[F, T]):
     def fan_out(self, version: Version[F, T], bound: Sequence[int]) -> float:
         """How many facts a row meets, on average, that fixes the bound columns."""
 
-    def agreeing_pairs(self, a: Version[F, T], i: int, b: Version[F, T], j: int) -> float:
-        """How many pairs of facts agree in column i of the one and j of the other."""
+    def agreeing_pairs(self, asked: Sequence[tuple[Column[F, T], Column[F, T]]]) -> list[float]:
+        """For each two columns how many pairs of facts agree in them."""
 
 
 class Updates(Protocol[F_contra, T_contra]):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
 from typing import Generic, Protocol
 
-from hdlog.engines.protocol import Core, Engine, F, R, T, Version
+from hdlog.engines.protocol import Column, Core, Engine, F, R, T, Version
 from hdlog.program.model import Atom, Predicate
 from hdlog.program.terms import Variable
 from hdlog.tuning import Numbers
@@ -55,19 +56,38 @@ class TableStatistics(Generic[R, F, T]):
             return size
         return size / max(self.engine.fan_out(version, (_column(atom, variable),)), 1e-9)
 
+    def look_ahead(self, atoms: Sequence[Atom]) -> None:
+        """Find out of all pairs of columns with the same variable how many facts agree: together that is less than one by one."""
+        wanted: dict[Agreement, tuple[Column[F, T], Column[F, T]]] = {}
+        for a, b in combinations_with_replacement(atoms, 2):
+            for name in {v.name for v in a.variables()} & {v.name for v in b.variables()}:
+                asked = self._agreement(a, b, name)
+                if asked is not None and asked[0] not in self._pairs:
+                    wanted[asked[0]] = asked[1]
+        found = self.engine.agreeing_pairs(list(wanted.values()))
+        self._pairs.update(zip(wanted, found, strict=True))
+
     def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
+        asked = self._agreement(a, b, variable)
+        if asked is None:
+            return None
+        key, columns = asked
+        if key not in self._pairs:
+            (self._pairs[key],) = self.engine.agreeing_pairs([columns])
+        return self._pairs[key]
+
+    def _agreement(
+        self, a: Atom, b: Atom, variable: str
+    ) -> tuple[Agreement, tuple[Column[F, T], Column[F, T]]] | None:
+        """What is to be found out of two atoms; None where that tells nothing."""
         if any(not isinstance(t, Variable) for t in (*a.terms, *b.terms)):
             return None
         first, second = sorted([(a.predicate, _column(a, variable)), (b.predicate, _column(b, variable))])
-        sides = [(self._version(p), column) for p, column in (first, second)]
+        x, y = ((self._version(p), column) for p, column in (first, second))
         most = self.numbers.without_hubs
-        if all(self.engine.fan_out(version, (column,)) < most for version, column in sides):
+        if all(self.engine.fan_out(version, (column,)) < most for version, column in (x, y)):
             return None
-        key = (*first, self.size(first[0]), *second, self.size(second[0]))
-        if key not in self._pairs:
-            (x, i), (y, j) = sides
-            self._pairs[key] = self.engine.agreeing_pairs(x, i, y, j)
-        return self._pairs[key]
+        return (*first, self.size(first[0]), *second, self.size(second[0])), (x, y)
 
     def core(self, atoms: Sequence[Atom]) -> Core | None:
         return self.engine.hints.core([(self._version(a.predicate), a.terms) for a in atoms])

@@ -6,14 +6,14 @@ python -m hdlog.operations.prepare
 from __future__ import annotations
 
 from hdlog.compiling import compile_known
-from hdlog.engines.columnar.kernels import hashing, meeting, merging, searching, sorting
+from hdlog.engines.columnar.kernels import halves, hashing, meeting, merging, searching, sorting
 from hdlog.plan import work
 from hdlog.reading import hashing as identifying
 from hdlog.reading import kernels as reading
 from hdlog.text import rdfox, souffle
 from hdlog.writing import kernels as writing
 
-MODULES = (hashing, meeting, merging, searching, sorting, work, reading, identifying, writing)
+MODULES = (halves, hashing, meeting, merging, searching, sorting, work, reading, identifying, writing)
 """that have kernels"""
 
 if __name__ == "__main__":

@@ -33,6 +33,9 @@ class Statistics(Protocol):
     def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
         """How many pairs of facts of two atoms agree in a variable, if that is known."""
 
+    def look_ahead(self, atoms: Sequence[Atom]) -> None:
+        """It is about to be asked for the pairs of all of these."""
+
     def core(self, atoms: Sequence[Atom]) -> list[tuple[float, dict[str, float]]] | None:
         """For each of some atoms that are joined, how many of its facts have only values that all atoms of their
         variables have, and how many values these are; None if that is not known."""

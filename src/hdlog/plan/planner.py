@@ -236,6 +236,7 @@ class _RulePlanner:
         self.width = width
         self.estimator = Estimator(statistics, tuning.numbers)
         self.atoms = rule.atoms()
+        statistics.look_ahead(self.atoms)
         if width > 1:
             share = self.numbers.sure_core_share if recursive else self.numbers.core_share
             self.estimator.look_at_cores(self.atoms, share)

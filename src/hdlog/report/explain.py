@@ -53,6 +53,9 @@ class AssumedStatistics:
     def agreeing_pairs(self, a: Atom, b: Atom, variable: str) -> float | None:
         return None
 
+    def look_ahead(self, atoms: Sequence[Atom]) -> None:
+        """There is nothing to be found out."""
+
     def core(self, atoms: Sequence[Atom]) -> None:
         """Nothing is known of values."""
 

@@ -23,7 +23,7 @@ from hdlog.tuning import Numbers
 
 Source = Table | Facts
 ColumnarVersion = Version[Facts, Table]
-_NONE = np.empty(0, np.uint8)
+NO_FLAGS = np.empty(0, np.uint8)
 _POOL = "hdlog-pool"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -89,4 +89,4 @@ def runs_of(source: Source, order: Order) -> list[tuple[Keys, Flags, Counts | No
     if isinstance(source, Table):
         return [(run.keys, run.dead, None) for run in source.index(order)]
     keys, counts = source.index(order)
-    return [(keys, _NONE, counts)]
+    return [(keys, NO_FLAGS, counts)]

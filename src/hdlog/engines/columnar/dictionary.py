@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.budget import Budget
+from hdlog.engines.columnar.integers import IntegerIds
 from hdlog.engines.columnar.kernels import Ids, Rows
-from hdlog.engines.columnar.keys import UNKNOWN, KeyTable
+from hdlog.engines.columnar.keys import UNKNOWN
 from hdlog.engines.columnar.layers import Column
 from hdlog.engines.columnar.skolems import SkolemTable
 from hdlog.engines.columnar.term_source import TermSource
@@ -60,10 +61,8 @@ class Dictionary:
         self._known_texts = len(self._terms)  # how many of them have an id, or wait as Skolem terms
         self._waiting: list[int] = []  # numbers of texts that spell out Skolem terms, and have no id yet
         self._constants: dict[Constant, int] = {}
-        self._numbers = KeyTable((kept["numbers"], kept["number_slots"]) if frozen else None)
-        self._number_ids = Column(np.uint32, kept.get("number_ids"))  # by position in `_numbers`
-        self._numbered = self._numbers.size  # how many of them have an id
-        self._dense = np.empty(0, np.uint32)  # ids of small numbers that came in masses, by value
+        numbers = ((kept["numbers"], kept["number_slots"]), kept["number_ids"]) if frozen else None
+        self._numbers = IntegerIds(dense, self._append_integers, numbers)
         self._skolems = SkolemTable({n[7:]: a for n, a in kept.items() if n.startswith("skolem_")} or None)
         self._kinds = Column(np.uint8, kept.get("kinds"))
         self._integers = Column(np.int64, kept.get("integers"))
@@ -77,7 +76,7 @@ class Dictionary:
         assert self._source is None, "what is kept elsewhere is there"
         self._give_ids(len(self._terms))  # somebody may have shared the table, and failed
         texts = self._terms.freeze()
-        numbers, number_slots = self._numbers.freeze()
+        (numbers, number_slots), number_ids = self._numbers.freeze()
         return {
             "slots": texts.slots,
             "text": texts.texts,
@@ -85,7 +84,7 @@ class Dictionary:
             "text_ids": self._text_ids.since(0, self._known_texts),
             "numbers": numbers,
             "number_slots": number_slots,
-            "number_ids": self._number_ids.since(0, self._numbered),
+            "number_ids": number_ids,
             **{f"skolem_{name}": array for name, array in self._skolems.freeze().items()},
             "kinds": self._kinds.since(0, self._size),
             "integers": self._integers.since(0, self._size),
@@ -195,29 +194,10 @@ class Dictionary:
 
     def encode_integers(self, values: NDArray[np.int64]) -> Ids:
         with self._lock:
-            if len(values) < self._enough or values.min() < 0 or values.max() >= 8 * len(values):
-                return self._encode_integers(values)
-            # Dense numbers, such as ids of another system: looked up by place, not by hash.
-            room = int(values.max()) + 1 - len(self._dense)
-            if room > 0:
-                self._dense = np.concatenate([self._dense, np.full(room, UNKNOWN, np.uint32)])
-            ids = self._dense[values]
-            if (ids == UNKNOWN).any():
-                wanted = np.zeros(len(self._dense), np.bool_)
-                wanted[values] = True
-                new = np.flatnonzero(wanted & (self._dense == UNKNOWN))
-                self._dense[new] = self._encode_integers(new)
-                ids = self._dense[values]
-            return ids
+            return self._numbers.encode(values)
 
-    def _encode_integers(self, values: NDArray[np.int64]) -> Ids:
-        with self._lock:
-            positions = self._numbers.positions(np.array(values, np.int64).view(np.uint64))
-            if self._numbers.size > self._numbered:
-                ids = self._append_untexted(INTEGER, self._numbers.keys(self._numbered).view(np.int64))
-                self._number_ids.write(self._numbered, ids)
-                self._numbered = self._numbers.size
-            return self._number_ids[positions]
+    def _append_integers(self, values: NDArray[np.int64]) -> Ids:
+        return self._append_untexted(INTEGER, values)
 
     def encode_skolems(self, name: str, columns: Sequence[Ids], rows: int) -> Ids:
         """The Skolem terms with a name and, in each row, some arguments."""
@@ -296,9 +276,7 @@ class Dictionary:
         fresh._text_ids.write(0, texted.astype(np.uint32))
         fresh._known_texts = len(texted)
         whole = np.flatnonzero((numbers == _NO_TEXT) & (self._kinds[old] == INTEGER))
-        fresh._numbers.positions(self._integers[old][whole].view(np.uint64))
-        fresh._number_ids.write(0, whole.astype(np.uint32))
-        fresh._numbered = len(whole)
+        fresh._numbers.add(self._integers[old][whole], whole.astype(np.uint32))
         fresh._skolems = self._skolems.without_unused(ids, UNKNOWN)
         return fresh, ids
 

@@ -11,10 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Keys
+from hdlog.engines.columnar.kernels.halves import (
+    Occurrences,
+    count_distinct_halves,
+    count_halves,
+    count_uppers,
+    largest_half,
+    pack,
+    unpack,
+)
 from hdlog.engines.columnar.kernels.merging import count_keys, merge_add, merge_order
 from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.kernels.sorting import sort, sort_with
-from hdlog.engines.columnar.keys import PairTable, pack, part, part_columns, unpack
+from hdlog.engines.columnar.keys import PairTable, part, part_columns
 from hdlog.errors import TooManyDerivations
 
 Counts = NDArray[np.int64]
@@ -131,11 +140,24 @@ class Facts:
     def _count_distinct(self, bound: tuple[int, ...]) -> int:
         order = (bound, tuple(i for i in range(self.arity) if i not in bound))
         if len(bound) == 1 and not self.has_index(order):
-            counted = count_values(self.columns()[bound[0]])
+            counted = self.count_values(bound[0])
             if counted is not None:
                 return counted
-        lefts = self.index(order)[0] >> _HALF
-        return int(np.count_nonzero(lefts[1:] != lefts[:-1])) + min(1, len(lefts))
+        return count_uppers(self.index(order)[0])
+
+    def count_values(self, column: int) -> int | None:
+        """How many different ids a column has, if marking each is faster than sorting them."""
+        shift = _shift_of(self.arity, column)
+        keys = self.keys if shift is not None else self.columns()[column].astype(np.uint64)
+        ids = largest_half(keys, shift or 0) + 1
+        return count_distinct_halves(keys, shift or 0, ids) if ids <= _SPARSE * len(self) else None
+
+    def count_occurrences(self, column: int, most: int) -> Occurrences | None:
+        """How often each id occurs in a column, if there are no more than so many."""
+        shift = _shift_of(self.arity, column)
+        keys = self.keys if shift is not None else self.columns()[column].astype(np.uint64)
+        ids = largest_half(keys, shift or 0) + 1
+        return count_halves(keys, shift or 0, ids) if ids <= most else None
 
     def forget_indexes(self) -> None:
         self.indexes, self.counted = {}, {}
@@ -173,14 +195,11 @@ class Facts:
         return self.take(~other.contains(self.keys))
 
 
-def count_values(column: Ids) -> int | None:
-    """How many different ids there are, if marking each is faster than sorting them."""
-    largest = int(column.max()) + 1 if len(column) else 0
-    if largest > _SPARSE * len(column):
-        return None
-    marks = np.zeros(largest, np.bool_)
-    marks[column] = True
-    return int(np.count_nonzero(marks))
+def _shift_of(arity: int, column: int) -> int | None:
+    """By how many bits the keys of facts have a column as it is, if they do."""
+    if arity > 1 and column == arity - 1:
+        return 0
+    return 32 if arity <= 2 else None
 
 
 def sort_keys(keys: Keys, counts: Counts | None) -> tuple[Keys, Counts | None]:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog import interrupts
-from hdlog.engines.columnar.context import ColumnarVersion, Source, runs_of, sources_of
+from hdlog.engines.columnar.context import NO_FLAGS, ColumnarVersion, Source, runs_of, sources_of
 from hdlog.engines.columnar.facts import Counts, Facts, Order, keys_of, multiply, primary_order
 from hdlog.engines.columnar.kernels import Flags, Ids, Keys, Rows
 from hdlog.engines.columnar.kernels.searching import expand, have_live, locate, offsets, ranges
-from hdlog.engines.columnar.kernels.sorting import order_of, sort_places
+from hdlog.engines.columnar.kernels.sorting import order_of, sort, sort_places
 from hdlog.engines.columnar.keys import part, part_columns
 from hdlog.engines.columnar.relation import Relation, select_atom, stack
 from hdlog.engines.columnar.statistics import Statistics
@@ -78,6 +78,8 @@ class Joins(Statistics):
         """
         runs = runs_of(source, order)  # before the look-up: making an index makes pairs known
         lefts = part(self.pairs, bound, len(bound[0]), grow=False)
+        if len(runs) > 1 and sum(len(keys) for keys, *_ in runs) < len(lefts):
+            runs = [_merge_runs(runs)]
         if len(bound) == 1 and len(self.dictionary) < 2 * len(lefts):
             return self._probe_directly(runs, lefts, width, allow)
         ordered = bool((lefts[1:] >= lefts[:-1]).all())
@@ -253,3 +255,10 @@ class Joins(Statistics):
             at_most += high - low
             at_least += have_live(dead, low, high) if len(dead) else high - low
         return at_least, at_most
+
+
+def _merge_runs(runs: Sequence[tuple[Keys, Flags, Counts | None]]) -> tuple[Keys, Flags, Counts | None]:
+    """Runs of a table as one, for many probes: what they meet need not be put together then."""
+    assert all(counts is None for *_, counts in runs), "only facts have counts, and facts are one run"
+    live = [keys[dead == 0] if len(dead) else keys for keys, dead, _ in runs]
+    return sort(np.concatenate(live)), NO_FLAGS, None

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Keys, Rows
+from hdlog.engines.columnar.kernels.halves import pack, unpack
 from hdlog.engines.columnar.kernels.hashing import intern, rehash
 
 UNKNOWN = np.uint32(0xFFFFFFFF)
@@ -122,14 +123,6 @@ class PairTable(KeyTable):
 
     def pairs(self, ids: Ids) -> tuple[Ids, Ids]:
         return unpack(self.take(ids))
-
-
-def pack(left: Ids, right: Ids) -> Keys:
-    return (left.astype(np.uint64) << _HALF) | right
-
-
-def unpack(keys: Keys) -> tuple[Ids, Ids]:
-    return (keys >> _HALF).astype(np.uint32), (keys & _LOW).astype(np.uint32)
 
 
 def part(pairs: PairTable, columns: Sequence[Ids], rows: int, grow: bool = True) -> Ids:

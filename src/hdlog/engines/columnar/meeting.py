@@ -173,8 +173,7 @@ class Meeting(Joins):
         """Each row by the factor with its shortest list, then the others."""
         if len(factors) == 1:
             return self.join(left, *factors[0], allow)
-        sizes = np.stack([self._measure_lists(left, version, terms, name) for version, terms in factors])
-        best = sizes.argmin(axis=0)
+        best = self._find_shortest(left, name, factors)
         parts = []
         for number in range(len(factors)):
             chosen = left.take(best == number)
@@ -183,6 +182,21 @@ class Meeting(Joins):
                     chosen = self.join(chosen, version, terms, allow)
                 parts.append(chosen)
         return stack(parts)
+
+    def _find_shortest(
+        self, left: Relation, name: str, factors: Sequence[tuple[ColumnarVersion, Sequence[Term]]]
+    ) -> Rows:
+        """For each row the number of the factor with its shortest list, or of the first with one so short that no other is asked."""
+        best = np.zeros(len(left), np.int64)
+        shortest = self._measure_lists(left, *factors[0], name)
+        for number, (version, terms) in enumerate(factors[1:], 1):
+            long = np.flatnonzero(shortest > self.numbers.short_list)
+            if len(long):
+                lengths = self._measure_lists(left.take(long), version, terms, name)
+                shorter = lengths < shortest[long]
+                best[long[shorter]] = number
+                shortest[long[shorter]] = lengths[shorter]
+        return best
 
     def _measure_lists(
         self, left: Relation, version: ColumnarVersion, terms: Sequence[Term], name: str

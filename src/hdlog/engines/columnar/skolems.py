@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdlog.engines.columnar.kernels import Ids, Rows
-from hdlog.engines.columnar.keys import KeyTable, PairTable, pack, part, part_columns, unpack
+from hdlog.engines.columnar.kernels.halves import pack, unpack
+from hdlog.engines.columnar.keys import KeyTable, PairTable, part, part_columns
 from hdlog.engines.columnar.layers import Column
 from hdlog.errors import TermTooLarge
 from hdlog.program.ntriples import MOST_CHARACTERS, SKOLEM, skolem_token, text_token, unquote

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdlog.engines.columnar.context import ColumnarVersion, Context, Source, runs_of, sources_of
 from hdlog.engines.columnar.cores import core
 from hdlog.engines.columnar.facts import Facts, Order, sum_facts
-from hdlog.engines.columnar.kernels import Ids, Keys
+from hdlog.engines.columnar.kernels import Keys
 from hdlog.engines.columnar.kernels.searching import agreeing_pairs
 from hdlog.engines.columnar.relation import Relation
 from hdlog.engines.columnar.table import Table
@@ -18,6 +19,9 @@ from hdlog.program.terms import Term
 
 _SPARSE = 4
 """Ids up to so many times as many as there are rows are counted in an array."""
+_KEPT = 4_000_000
+"""Ids up to which it is kept how often each occurs, for the next column that is compared."""
+ColumnarColumn = tuple[ColumnarVersion, int]
 
 
 class Statistics(Context):
@@ -30,27 +34,55 @@ class Statistics(Context):
         largest = _find_largest(version)
         return float(len(largest) / max(1, largest.distinct(tuple(bound))))
 
-    def agreeing_pairs(self, a: ColumnarVersion, i: int, b: ColumnarVersion, j: int) -> float:
-        sides = [(_find_largest(version), column) for version, column in ((a, i), (b, j))]
-        if not all(source.has_index(_order(source, column)) for source, column in sides):
-            counted = self._count_agreeing(*(_column_of(source, column) for source, column in sides))
-            if counted is not None:
-                return counted
-        return float(agreeing_pairs(*(_by_column(source, column) for source, column in sides)))
+    def agreeing_pairs(self, asked: Sequence[tuple[ColumnarColumn, ColumnarColumn]]) -> list[float]:
+        known: dict[tuple[int, int], _Column] = {}
 
-    def _count_agreeing(self, a: Ids, b: Ids) -> float | None:
-        """By how often each id occurs, if counting that is faster than sorting."""
-        if not len(a) or not len(b):
-            return 0.0
-        most = min(int(a.max()), int(b.max())) + 1
-        if most > _SPARSE * (len(a) + len(b)):
-            return None
-        x, y = (np.bincount(c, minlength=most)[:most].astype(np.float64) for c in (a, b))
-        return float((x * y).sum())  # no product of numpy's: its threads go on spinning after it
+        def find(version: ColumnarVersion, column: int) -> _Column:
+            source = _find_largest(version)
+            return known.setdefault((id(source), column), _Column(source, column))
+
+        sides = [(find(*a), find(*b)) for a, b in asked]
+        return [a.pairs_with(b) for a, b in sides]
 
     def sum_of(self, version: ColumnarVersion) -> Facts:
         parts = [version.table.facts(), *version.plus, *(f.negate() for f in version.minus)]
         return sum_facts(parts, self.pairs, version.table.arity)
+
+
+class _Column:
+    """One column of most of a source, while it is compared with others."""
+
+    def __init__(self, source: Source, column: int) -> None:
+        self.source = source
+        self.column = column
+        self.is_indexed = source.has_index(_order(source, column))
+        self._occurrences: NDArray[np.uint32] | None = None
+
+    def keys(self) -> Keys:
+        """The keys of most of the source, the column first."""
+        runs = runs_of(self.source, _order(self.source, self.column))
+        return max((keys for keys, *_ in runs), key=len, default=np.empty(0, np.uint64))
+
+    def occurrences(self, rows: int) -> NDArray[np.uint32] | None:
+        """How often each id occurs, if counting that is faster than sorting so many rows; kept unless it is large."""
+        if self._occurrences is not None:
+            return self._occurrences
+        facts = self.source if isinstance(self.source, Facts) else self.source.largest_run()
+        found = facts.count_occurrences(self.column, _SPARSE * rows)
+        if found is not None and len(found) <= _KEPT:
+            self._occurrences = found
+        return found
+
+    def pairs_with(self, other: _Column) -> float:
+        """How many pairs of facts agree."""
+        if not (self.is_indexed and other.is_indexed):
+            rows = len(self.source) + len(other.source)
+            a, b = self.occurrences(rows), other.occurrences(rows)
+            if a is not None and b is not None:
+                most = min(len(a), len(b))
+                # No product of numpy's: its threads go on spinning after it.
+                return float((a[:most].astype(np.float64) * b[:most]).sum())
+        return float(agreeing_pairs(self.keys(), other.keys()))
 
 
 class ColumnarHints(Hints[Relation, Facts, Table]):
@@ -89,18 +121,6 @@ class ColumnarHints(Hints[Relation, Facts, Table]):
 
 def _order(source: Source, column: int) -> Order:
     return (column,), tuple(c for c in range(source.arity) if c != column)
-
-
-def _by_column(source: Source, column: int) -> Keys:
-    """The keys of most of a source, a column first."""
-    runs = runs_of(source, _order(source, column))
-    return max((keys for keys, *_ in runs), key=len, default=np.empty(0, np.uint64))
-
-
-def _column_of(source: Source, column: int) -> Ids:
-    """A column of most of a source."""
-    facts = source if isinstance(source, Facts) else source.largest_run()
-    return facts.columns()[column]
 
 
 def _find_largest(version: ColumnarVersion) -> Source:

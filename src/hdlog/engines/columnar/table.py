@@ -19,12 +19,12 @@ from hdlog.engines.columnar.facts import (
     Counts,
     Facts,
     Order,
-    count_values,
     empty_facts,
     keys_of,
     primary_order,
 )
 from hdlog.engines.columnar.kernels import Flags, Keys, Rows
+from hdlog.engines.columnar.kernels.halves import count_uppers
 from hdlog.engines.columnar.kernels.merging import grow_run, merge_runs
 from hdlog.engines.columnar.kernels.searching import locate
 from hdlog.engines.columnar.kernels.sorting import order_of, sort
@@ -195,15 +195,15 @@ class Table:
         order = (bound, tuple(i for i in range(self.arity) if i not in bound))
         if len(bound) == 1 and not self.has_index(order):
             facts = self.largest_run()
-            counted = count_values(facts.columns()[bound[0]])
+            counted = facts.count_values(bound[0])
             if counted is not None:
                 return counted, len(facts)
         runs = self.index(order)
         if not runs:
             return 0, 0
         run = max(runs, key=len)
-        lefts = run.live_keys() >> np.uint64(32)
-        return min(1, len(lefts)) + int(np.count_nonzero(lefts[1:] != lefts[:-1])), len(lefts)
+        keys = run.live_keys()
+        return count_uppers(keys), len(keys)
 
     # Changing.
 

@@ -21,6 +21,7 @@ from hdlog.engines.protocol import Core, Hints, Version
 from hdlog.engines.spark.context import find_undone
 from hdlog.program.terms import Term
 
+MixedColumn = tuple[MixedVersion, int]
 NearVersion = Version[NearFacts, NearTable]
 FarVersion = Version[FarFacts, FarTable]
 
@@ -103,10 +104,20 @@ class Statistics(Looking):
             return self.near.fan_out(near, bound)
         return self.far.fan_out(far, bound)
 
-    def agreeing_pairs(self, a: MixedVersion, i: int, b: MixedVersion, j: int) -> float:
-        if self.is_near(a) and self.is_near(b):
-            return self.near.agreeing_pairs(self.near_part(a), i, self.near_part(b), j)
-        return self.far.agreeing_pairs(self.all_far(a), i, self.all_far(b), j)
+    def agreeing_pairs(self, asked: Sequence[tuple[MixedColumn, MixedColumn]]) -> list[float]:
+        here = [all(self.is_near(version) for version, _ in sides) for sides in asked]
+        near = [
+            ((self.near_part(a), i), (self.near_part(b), j))
+            for ((a, i), (b, j)), is_here in zip(asked, here, strict=True)
+            if is_here
+        ]
+        far = [
+            ((self.all_far(a), i), (self.all_far(b), j))
+            for ((a, i), (b, j)), is_here in zip(asked, here, strict=True)
+            if not is_here
+        ]
+        found = {True: iter(self.near.agreeing_pairs(near)), False: iter(self.far.agreeing_pairs(far))}
+        return [next(found[is_here]) for is_here in here]
 
 
 class _Set:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from hdlog.engines.spark.context import Context, SparkVersion
 
+SparkColumn = tuple[SparkVersion, int]
+
 
 class Statistics(Context):
     def fan_out(self, version: SparkVersion, bound: Sequence[int]) -> float:
@@ -22,9 +24,12 @@ class Statistics(Context):
             values *= distinct[i] if distinct else rows**0.5
         return rows / max(1.0, min(values, float(rows)))
 
-    def agreeing_pairs(self, a: SparkVersion, i: int, b: SparkVersion, j: int) -> float:
+    def agreeing_pairs(self, asked: Sequence[tuple[SparkColumn, SparkColumn]]) -> list[float]:
+        return [self._count_agreeing(a, b) for a, b in asked]
+
+    def _count_agreeing(self, a: SparkColumn, b: SparkColumn) -> float:
         sides = []
-        for version, position, name in ((a, i, "x"), (b, j, "y")):
+        for (version, position), name in ((a, "x"), (b, "y")):
             parts = self.parts_of(version)
             if not parts:
                 return 0.0
